@@ -1,0 +1,15 @@
+module github.com/madara-go/madara
+
+go 1.26.0
+
+require (
+	github.com/alecthomas/kong v1.17.0
+	github.com/alecthomas/participle/v2 v2.1.4
+	github.com/google/go-cmp v0.7.0
+	github.com/petermattis/goid v0.0.0-20261109124353-7cfa343ad0ab
+	github.com/puzpuzpuz/xsync/v3 v3.5.1
+	github.com/rogpeppe/go-internal v1.16.0
+	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.25.0
+	pgregory.net/rapid v1.3.0
+)
