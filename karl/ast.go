@@ -118,15 +118,15 @@ type (
 		Args []Node
 	}
 
-	// Loop is Var[Start -Step> End) Body. Start and Step are nil where the text
-	// has none (0 and 1). Through says that it closed with "]" and includes End.
+	// Loop is Var[Start -Step> Stop) Body. Start and Step are nil where the text
+	// has none (0 and 1). Through says that it closed with "]" and includes Stop.
 	// Body is nil for the form without a body, and a *Paren otherwise.
 	Loop struct {
 		Span
-		Var              *Name
-		Start, Step, End Node
-		Through          bool
-		Body             *Paren
+		Var               *Name
+		Start, Step, Stop Node
+		Through           bool
+		Body              *Paren
 	}
 )
 
