@@ -172,8 +172,8 @@ func foldIncDec(n *IncDec) Node {
 	return n
 }
 
-// foldBinary walks along the left sides, which may be very many, and recurses
-// into the right ones only, whose depth the limit on nesting bounds.
+// foldBinary walks along the left sides, of which a long sum has very many, and
+// recurses into the right ones only.
 func foldBinary(n *Binary) Node {
 	var spine []*Binary // outermost first
 	first := Node(n)
