@@ -14,13 +14,13 @@ const (
 	opaque                // file, jpeg
 )
 
-var classes = [kinds]class{
+var kindClasses = [kinds]class{
 	KindDouble: floating, KindDoubles: floating,
 	KindString: textual, KindXML: textual, KindText: textual,
 	KindFile: opaque, KindJPEG: opaque,
 }
 
-func (v Value) class() class { return classes[v.kind] }
+func (v Value) class() class { return kindClasses[v.kind] }
 
 // order is how two values stand to each other. None is set where neither is the
 // greater and they are not the same: nan, and files.

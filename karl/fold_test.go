@@ -389,6 +389,7 @@ func TestFoldLeaves(t *testing.T) {
 		"empty right parentheses": add(x, &Paren{X: x}),
 		"step of a variable":      &IncDec{Op: OpInc, X: &Paren{X: x}},
 		"unknown call":            &SystemCall{Func: "rand_int", Args: []Node{lit(Int(1)), lit(Int(1))}},
+		"loop":                    &Loop{Var: x, Stop: x, Body: &Paren{X: x}},
 		"wrong count":             &SystemCall{Func: "cos", Args: []Node{lit(Int(1)), lit(Int(1))}},
 		"constant last":           add(add(x, lit(Int(1))), lit(Int(1))),
 	} {

@@ -171,7 +171,7 @@ func (r *reader) expect(token string) {
 	}
 }
 
-func operator(token string) Op {
+func (r *reader) operator(token string) Op {
 	for o := OpBoth; o <= OpRem; o++ {
 		if o.String() == token {
 			return o
@@ -185,7 +185,7 @@ func (r *reader) sequence(separator string) Node {
 	n := r.level(2)
 	s := &Sequence{Stmts: []Node{n}}
 	for {
-		o := operator(r.peek())
+		o := r.operator(r.peek())
 		if o == 0 || o.precedence() != 1 || r.peek() == separator {
 			break
 		}
@@ -201,7 +201,7 @@ func (r *reader) sequence(separator string) Node {
 func (r *reader) level(least int) Node {
 	n := r.unary()
 	for {
-		o := operator(r.peek())
+		o := r.operator(r.peek())
 		level := o.precedence()
 		if o == 0 || level < least {
 			return n
@@ -368,4 +368,94 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: %d vectors ran, want at least %d", section, ran[section], least)
 		}
 	}
+}
+
+func TestKinds(t *testing.T) {
+	codes := []int{0, 1, 2, 4, 8, 16, 32, 64, 128, 256}
+	for k := range Kind(kinds) {
+		if k.Code() != codes[k] {
+			t.Errorf("%v: %d", k, k.Code())
+		}
+		if got, ok := KindOfCode(codes[k]); got != k || !ok {
+			t.Errorf("%d: %v %v", codes[k], got, ok)
+		}
+	}
+	for _, code := range []int{-1, 3, 512} {
+		if k, ok := KindOfCode(code); ok {
+			t.Errorf("%d: %v", code, k)
+		}
+	}
+	if Kind(kinds).String() != "invalid" || Kind(kinds).Code() != 0 {
+		t.Error("a kind that is none")
+	}
+}
+
+func TestValuesAreTheirWords(t *testing.T) {
+	for i, v := range oneOfEach {
+		if got := FromWords(v.Words()); !got.Equal(v) || got.String() != v.String() {
+			t.Errorf("%v %v: %v", v.Kind(), v, got)
+		}
+		for j, w := range oneOfEach {
+			if v.Equal(w) != (i == j) {
+				t.Errorf("%v %v and %v %v", v.Kind(), v, w.Kind(), w)
+			}
+		}
+	}
+	if File(KindDouble, nil).Kind() != KindFile {
+		t.Error("a file of a kind that is none")
+	}
+	if !Floats([]float64{nan}).Equal(Floats([]float64{nan})) || Floats([]float64{0}).Equal(Floats([]float64{-1})) {
+		t.Error("arrays of doubles")
+	}
+}
+
+func TestTruth(t *testing.T) {
+	for _, test := range []struct {
+		v    Value
+		want bool
+	}{
+		{Value{}, false},
+		{Int(-1), true},
+		{Float(nan), false},
+		{Float(-0.5), true},
+		{Float(inf), true},
+		{String("0"), true},
+		{String(""), false},
+		{Ints([]int64{0, 1}), false},
+		{Ints([]int64{1}), true},
+		{Ints(nil), false},
+		{Floats([]float64{nan, 1}), false},
+		{Floats([]float64{0.1}), true},
+		{Floats(nil), false},
+		{File(KindFile, []byte{0}), true},
+		{File(KindJPEG, nil), false},
+		{File(KindText, []byte("x")), true},
+	} {
+		if got := test.v.IsTrue(); got != test.want {
+			t.Errorf("%v %v: %v", test.v.Kind(), test.v, got)
+		}
+	}
+}
+
+func ExampleValue() {
+	position := Floats([]float64{1.5, 2})
+	moved := position.WithElement(3, Int(7))
+	fmt.Println(moved.Kind(), moved.Len(), moved)
+	fmt.Println(position)
+	fmt.Println(OpAdd.Apply(String("x = "), position, nil))
+	// Output:
+	// double_array 4 1.500000, 2.000000, 0.000000, 7.000000
+	// 1.500000, 2.000000
+	// x = 1.500000, 2.000000
+}
+
+func ExampleNumberFormat() {
+	var f NumberFormat
+	f.SetPrecision(2)
+	fmt.Println(Float(12345.678).Text(&f, ""))
+	f.Scientific = true
+	fmt.Println(Float(12345.678).Text(&f, ""))
+	// Output:
+	// 12345.68
+	// 1.23e+04
 }
