@@ -15,14 +15,29 @@ type machine struct {
 	format NumberFormat
 }
 
+// beyond is what run panics with at a node that it cannot run.
+type beyond struct{ node string }
+
+// tryRun runs n, and reports whether it could.
+func (m *machine) tryRun(n Node) (v Value, ok bool) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil, beyond:
+		default:
+			panic(p)
+		}
+	}()
+	return m.run(n), true
+}
+
 func (m *machine) run(n Node) Value {
 	switch n := n.(type) {
 	case *Literal:
 		return n.Value
 	case *Name:
-		return m.vars[n.Text]
+		return m.vars[plain(n)]
 	case *Index:
-		return element(m.vars[n.X.Text], m.run(n.At))
+		return element(m.vars[plain(n.X)], m.run(n.At))
 	case *Paren:
 		if n.X == nil {
 			return Int(0)
@@ -66,7 +81,15 @@ func (m *machine) run(n Node) Value {
 	case *SystemCall:
 		return m.call(n)
 	}
-	panic(fmt.Sprintf("%T", n))
+	panic(beyond{fmt.Sprintf("%T", n)})
+}
+
+// plain returns a name that has no braces.
+func plain(n *Name) string {
+	if strings.Contains(n.Text, "{") {
+		panic(beyond{n.Text})
+	}
+	return n.Text
 }
 
 func element(array, at Value) Value {
@@ -84,10 +107,11 @@ func (m *machine) store(target Node, v Value) {
 		if !v.Exists() {
 			v = Int(0)
 		}
-		m.vars[x.Text] = v
+		m.vars[plain(x)] = v
 	case *Index:
 		if v.Kind() == KindInteger || v.Kind() == KindDouble {
-			m.vars[x.X.Text] = m.vars[x.X.Text].WithElement(int(m.run(x.At).Int()), v)
+			name := plain(x.X)
+			m.vars[name] = m.vars[name].WithElement(int(m.run(x.At).Int()), v)
 		}
 	}
 }
@@ -142,7 +166,7 @@ func (m *machine) call(n *SystemCall) Value {
 	}
 	v, ok := CallPure(n.Func, args, &m.format)
 	if !ok {
-		panic(n.Func)
+		panic(beyond{n.Func})
 	}
 	return v
 }
