@@ -28,7 +28,10 @@ func (p Parser) Parse(name, src string) (*Program, error) {
 		msg := fmt.Sprintf("text of %d bytes, more than %d", len(src), limits.MaxSource)
 		return nil, errorList(name, src, []fault{{msg: msg}})
 	}
-	s := newScanner(src, limits)
+	return parseScanner(newScanner(src, limits), name, src)
+}
+
+func parseScanner(s *scanner, name, src string) (*Program, error) {
 	var stmts []Node
 	var ops []Op
 	var faults []fault
