@@ -11,5 +11,6 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.25.0
+	golang.org/x/sys v0.26.0
 	pgregory.net/rapid v1.3.0
 )

@@ -1,0 +1,111 @@
+package knowledge
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// textCache remembers compiled texts, a bounded number of a bounded size. Its
+// lock is held for look-ups only.
+type textCache struct {
+	parsing singleflight.Group
+
+	// last is the text that was looked up last, found again by where the string
+	// is in memory: programs evaluate the same constant again and again.
+	last atomic.Pointer[lastText]
+
+	mu       sync.Mutex
+	entries  map[string]*cachedText
+	ring     []*cachedText // for the clock hand, which spares what was used since it last passed
+	hand     int
+	bytes    int
+	maxTexts int
+	maxBytes int
+}
+
+type lastText struct {
+	src string // keeps the bytes in place
+	e   *Expression
+}
+
+type cachedText struct {
+	src   string
+	e     *Expression
+	where *lastText // the first string it was found by, made once
+	used  bool
+}
+
+func (c *textCache) init(texts, bytes int) {
+	c.maxTexts, c.maxBytes = texts, bytes
+	c.entries = map[string]*cachedText{}
+}
+
+// get returns the expression of a text, nil if it is not remembered.
+func (c *textCache) get(src string) *Expression {
+	if l := c.last.Load(); l != nil && len(l.src) == len(src) && unsafe.StringData(l.src) == unsafe.StringData(src) {
+		return l.e
+	}
+	return c.find(src)
+}
+
+func (c *textCache) find(src string) *Expression {
+	c.mu.Lock()
+	t := c.entries[src]
+	if t == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	t.used = true
+	if t.where == nil {
+		t.where = &lastText{src: src, e: t.e}
+	}
+	where := t.where
+	c.mu.Unlock()
+	if unsafe.StringData(where.src) == unsafe.StringData(src) {
+		c.last.Store(where)
+	}
+	return t.e
+}
+
+// put remembers an expression under its text, and forgets others to make room.
+func (c *textCache) put(src string, e *Expression) {
+	if len(src) > c.maxBytes {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[src] != nil {
+		return
+	}
+	for len(c.ring) > 0 && (len(c.ring) >= c.maxTexts || c.bytes+len(src) > c.maxBytes) {
+		c.evict()
+	}
+	t := &cachedText{src: src, e: e}
+	c.entries[src] = t
+	c.ring = append(c.ring, t)
+	c.bytes += len(src)
+}
+
+func (c *textCache) evict() {
+	for {
+		if c.hand >= len(c.ring) {
+			c.hand = 0
+		}
+		t := c.ring[c.hand]
+		if t.used {
+			t.used = false
+			c.hand++
+			continue
+		}
+		last := len(c.ring) - 1
+		c.ring[c.hand] = c.ring[last]
+		c.ring[last] = nil
+		c.ring = c.ring[:last]
+		delete(c.entries, t.src)
+		c.bytes -= len(t.src)
+		return
+	}
+}

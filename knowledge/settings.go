@@ -1,0 +1,106 @@
+package knowledge
+
+import (
+	"context"
+	"time"
+
+	"github.com/madara-go/madara/knowledge/internal/eval"
+	"github.com/madara-go/madara/knowledge/internal/store"
+)
+
+// EvalSettings is how an evaluation differs from the usual one. The zero value,
+// and a nil pointer, is the default everywhere. It is read during the call only.
+// MADARA knows it as EvalSettings, KnowledgeUpdateSettings and
+// KnowledgeReferenceSettings.
+type EvalSettings struct {
+	Delay      bool   // do not send what changed (delay_sending_modifieds)
+	LocalOnly  bool   // do not mark what changes to be sent (treat_globals_as_locals)
+	SendLocals bool   // mark local variables too; they still never leave the base (treat_locals_as_globals)
+	Overwrite  bool   // write over values of higher quality (always_overwrite)
+	Strict     bool   // reading a variable that is not set is an error (exception_on_unitialized)
+	NoSignal   bool   // wake no waiter (signal_changes)
+	NoTrack    bool   // leave changes out of the next difference checkpoint (track_local_changes)
+	MaxSteps   uint64 // statements, loop turns and calls before ErrLimit; 0 is no limit
+	Before     string // statement to expand and print before the evaluation (pre_print_statement)
+	After      string // the same after it (post_print_statement)
+
+	// SendOnly, unless empty, names the only variables to be sent; the others
+	// stay marked (send_list).
+	SendOnly []string
+}
+
+// WaitSettings is EvalSettings and the times of a wait. The zero value waits
+// for ever, and evaluates again on each change of what the expression reads.
+type WaitSettings struct {
+	EvalSettings
+
+	// Poll is the period of evaluations, on a grid that begins with the wait. An
+	// expression with effects is evaluated on the grid only; one without is
+	// evaluated on changes whatever Poll is, because nothing else can make it
+	// true. Zero means on changes, and for an expression with effects every
+	// 100 ms too (poll_frequency, there in seconds).
+	Poll time.Duration
+
+	// Timeout ends the wait with ErrTimeout. Zero means that only the context
+	// ends it (max_wait_time, there in seconds).
+	Timeout time.Duration
+}
+
+func (s *EvalSettings) write() store.Write {
+	var w store.Write
+	if s.LocalOnly {
+		w |= store.LocalOnly
+	}
+	if s.SendLocals {
+		w |= store.SendLocals
+	}
+	if s.Overwrite {
+		w |= store.Overwrite
+	}
+	if s.NoSignal {
+		w |= store.NoSignal
+	}
+	if s.NoTrack {
+		w |= store.NoTrack
+	}
+	return w
+}
+
+// internal returns the settings as programs see them, and whether they differ
+// from the default.
+func (s *EvalSettings) internal(ctx context.Context) (eval.Settings, bool) {
+	var in eval.Settings
+	if s != nil {
+		in.Write, in.Strict, in.MaxSteps = s.write(), s.Strict, s.MaxSteps
+	}
+	if ctx != nil && ctx.Done() != nil {
+		in.Context = ctx
+	}
+	return in, in.Write != 0 || in.Strict || in.MaxSteps > 0 || in.Context != nil
+}
+
+// Limits bounds what a base holds and what programs may do, so that a script or
+// a peer cannot use up the process. Zero fields are the defaults.
+type Limits struct {
+	Variables int // names; default 1,000,000. It bounds the names of functions too.
+	CallDepth int // calls and #eval inside each other; default 256
+	Array     int // elements of an array that grows by an index; default 2^24
+	String    int // bytes of a string that a program makes or reads; default 64 MiB
+	Texts     int // texts that Evaluate and Compile remember; default 1,024
+	TextBytes int // bytes of those texts; default 8 MiB
+}
+
+func (l Limits) withDefaults() Limits {
+	or := func(n *int, fallback int) {
+		if *n <= 0 {
+			*n = fallback
+		}
+	}
+	or(&l.Variables, 1_000_000)
+	or(&l.CallDepth, 256)
+	or(&l.Array, 1<<24)
+	or(&l.String, 64<<20)
+	or(&l.Texts, 1024)
+	or(&l.TextBytes, 8<<20)
+	return l
+}
