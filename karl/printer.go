@@ -43,6 +43,8 @@ const (
 	afterSeparator after = iota // ; or ;> or nothing
 	afterOperator
 	afterOperand
+	afterName      // a name or element, an operand that can be counted
+	afterDecrement // a -- behind a name
 )
 
 // brackets says which tokens stand directly in the innermost brackets.
@@ -97,14 +99,16 @@ func (p *printer) node(n Node) {
 		p.literal(n)
 	case *Name:
 		p.operand(n.Text)
+		p.after = afterName
 	case *Index:
 		p.operand(n.X.Text)
 		outer := p.open('[')
 		p.node(n.At)
 		if p.in.arrow {
-			p.wrap(p.in.from)
+			p.wrap(p.in.from, len(p.buf))
 		}
 		p.close(']', outer)
+		p.after = afterName
 	case *Paren:
 		p.parens(n.X)
 	case *Unary:
@@ -113,9 +117,11 @@ func (p *printer) node(n Node) {
 	case *IncDec:
 		if n.Postfix {
 			p.part(n.X, operandLevel)
-			p.mark(n.Op)
 			p.write(n.Op.String())
-			p.after = afterOperand
+			if p.after = afterOperand; n.Op == OpDec {
+				p.in.minus = true
+				p.after = afterDecrement
+			}
 		} else {
 			p.prefix(n.Op)
 			p.part(n.X, n.Op.precedence())
@@ -181,34 +187,18 @@ func (p *printer) loop(n *Loop) {
 	outer := p.open('[')
 	if n.Start != nil {
 		p.node(n.Start)
-		if n.Step != nil && p.in.split {
-			p.wrap(p.in.from)
-		}
 	}
 	if n.Step == nil {
 		p.write("->")
 	} else {
-		if n.Start != nil {
-			p.write(" ")
-		}
-		p.write("-")
-		p.sign = 'a'
-		p.after = afterOperator
-		step := len(p.buf)
-		p.in.minus = false
-		p.node(n.Step)
-		if n.Start == nil && p.in.minus && classes[p.buf[step]]&(classDigit|classDot) != 0 {
-			// Without a blank, -1 would be taken for the start.
-			p.buf = slices.Insert(p.buf, step, ' ')
-		}
-		p.write("> ")
+		p.step(n)
 	}
 	p.in.greater = false
 	p.after = afterSeparator
 	stop := len(p.buf)
 	p.node(n.Stop)
 	if p.in.greater {
-		p.wrap(stop)
+		p.wrap(stop, len(p.buf))
 	}
 	closer := byte(')')
 	if n.Through {
@@ -224,6 +214,44 @@ func (p *printer) loop(n *Loop) {
 		}
 	}
 	p.after = afterOperand
+}
+
+// step writes the arrow of a loop with its step, behind its start, and what it
+// takes to keep another - from being read as the arrow's.
+func (p *printer) step(n *Loop) {
+	from, start := p.in.from, len(p.buf)
+	split := p.in.split || p.after == afterDecrement
+	last := p.after
+	if n.Start != nil {
+		p.write(" ")
+	}
+	p.write("-")
+	if !split {
+		p.sign = 'a'
+	}
+	step := len(p.buf)
+	p.after = afterOperator
+	p.in.minus = false
+	p.node(n.Step)
+	first := p.buf[step]
+	switch {
+	case n.Start == nil && p.in.minus && classes[first]&(classDigit|classDot) != 0:
+		// Without a blank, -1 would be taken for the start.
+		p.buf = slices.Insert(p.buf, step, ' ')
+	case split && first == '-':
+		// With -- for the arrow's - and the step's, all that an earlier - splits
+		// off has a -- in its middle, which is a fault unless it counts a name or
+		// is a prefix. A step that begins with -- would lose one of them.
+		rest := string(p.buf[step+1 : min(step+3, len(p.buf))])
+		next := strings.TrimLeft(rest, " ")[0]
+		if rest[0] == '-' || last == afterDecrement || last == afterName && (next == '-' || next == '+') {
+			p.buf = slices.Insert(p.buf, step, ' ')
+			p.wrap(from, start)
+		}
+	case split:
+		p.wrap(from, start)
+	}
+	p.write("> ")
 }
 
 func (p *printer) parens(n Node) {
@@ -409,6 +437,9 @@ func (p *printer) separator(op Op) {
 
 // mark notes an operator that is about to be written.
 func (p *printer) mark(op Op) {
+	if p.after == afterDecrement && (op == OpAdd || op == OpSub) {
+		p.in.split = true // op could be a prefix
+	}
 	switch op {
 	case OpSub, OpNeg, OpDec:
 		p.in.minus = true
@@ -432,10 +463,10 @@ func (p *printer) close(c byte, outer brackets) {
 	p.after = afterOperand
 }
 
-// wrap puts parentheses around the text from an offset on.
-func (p *printer) wrap(from int) {
+// wrap puts parentheses around a part of the text.
+func (p *printer) wrap(from, to int) {
+	p.buf = slices.Insert(p.buf, to, ')')
 	p.buf = slices.Insert(p.buf, from, '(')
-	p.write(")")
 	p.in.minus, p.in.split, p.in.greater, p.in.arrow = false, false, false, false
 }
 

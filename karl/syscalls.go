@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // systemFunc is one of the language's own functions.
@@ -121,6 +122,7 @@ func suggestion(name string) string {
 	if len(name) > 40 {
 		return ""
 	}
+	name = strings.ToLower(name)
 	best, least := "", max(len(name)/3, 1)+1
 	for _, known := range systemNames() {
 		if d := editDistance(name, known); d < least {
