@@ -38,14 +38,11 @@ func (p *piece) failNode(n Node, format string, args ...any) bool {
 	return false
 }
 
-// missing reports that no operand begins at p.pos.
+// missing reports that no operand begins at p.pos. At the end of the range there
+// is an operator before it.
 func (p *piece) missing() {
 	if i := p.pos - 1; i >= 0 && isOperator(p.tokens[i].Type) {
 		p.failOpen(i, "%s has no right operand", p.tokens[i].Value)
-		return
-	}
-	if p.pos >= p.end {
-		p.fail(p.pos, "missing operand")
 		return
 	}
 	switch t := &p.tokens[p.pos]; t.Type {

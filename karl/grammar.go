@@ -177,8 +177,6 @@ func (p *piece) statement() Node {
 		p.bad()
 	case t.Type == tokenCloseParen || t.Type == tokenCloseBracket:
 		p.stray()
-	case t.Type == tokenInc || t.Type == tokenDec:
-		p.fail(p.pos, "missing operator or ; between %s and %s", p.text(n), t.Value)
 	case t.Type == tokenOpenArray:
 		p.fail(p.pos, "missing operator or ; between %s and [: only a variable has elements, name[index]", p.text(n))
 	default:

@@ -43,15 +43,16 @@ func (p *piece) operand() Node {
 		p.missing()
 		return nil
 	}
+	trial := p.trial
+	p.trial = false
+	defer func() { p.trial = trial }()
 	if p.groups == nil {
 		return p.group()
 	}
 	m, ok := p.groups[at]
 	if !ok {
-		before, trial := len(p.faults), p.trial
-		p.trial = false
+		before := len(p.faults)
 		m.node = p.group()
-		p.trial = trial
 		m.next, m.faults = p.pos, append([]fault(nil), p.faults[before:]...)
 		p.faults = p.faults[:before]
 		p.groups[at] = m
@@ -112,10 +113,8 @@ func (p *piece) group() Node {
 			index = faulty
 		}
 		return &Index{Span: p.span(at), X: x, At: index}
-	case tokenOpenLoop:
+	default: // tokenOpenLoop: a [ behind a name begins no array literal
 		return p.loop(p.arena.name(Name{Span: p.span(at), Text: name}))
-	default: // an array literal cannot follow a name
-		return p.arena.name(Name{Span: p.span(at), Text: name})
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/alecthomas/participle/v2/lexer"
 )
 
 // parseVector is what a parser must know of a line of karl-vectors.jsonl.
@@ -198,6 +200,7 @@ func TestVectorsCutShort(t *testing.T) {
 }
 
 func TestIsIncomplete(t *testing.T) {
+	rep := strings.Repeat
 	tests := []struct {
 		src  string
 		want bool
@@ -208,6 +211,8 @@ func TestIsIncomplete(t *testing.T) {
 		{"a + /* open", true}, {"(a; b) => (c", true}, {"++", true}, {"x = [1] + -", true},
 		{"", false}, {"a", false}, {"a b", false}, {"a b; (", false}, {"a + ;", false}, {"(a +)", false}, {"a)", false},
 		{"#nope(1)", false}, {"5 = 3", false}, {"* 5", false}, {"a[1)", false}, {"(a[1)", false}, {"5++", false}, {"$", false},
+		{rep(";", pieceSize) + "a + ;" + rep(" ", pieceSize), false}, {rep(";", pieceSize) + "a + ", true},
+		{rep("a;", pieceSize/2-1) + "(b) + ;", false},
 		{"a[]", false}, {"f(,)", false}, {"#sqrt()", false}, {"!()", false}, {"1.5e", false},
 	}
 	for _, test := range tests {
@@ -299,6 +304,7 @@ func TestHostile(t *testing.T) {
 		{"implications", rep("a=>", 40_000) + "1", "nested deeper than 1000"},
 		{"nested prefixes", nested("!(-(%))", 450), "nested deeper than 1000"},
 		{"sum", "1" + rep("+1", 40_000), ""},
+		{"groups behind each other", "1" + rep("+(1)", 20_000), ""},
 		{"long statement", "1" + rep("+1", 2_000_000), "more than 100000 tokens"},
 		{"long list", "1" + rep(",1", 2_000_000), "more than 100000 tokens"},
 		{"statements", rep("a;", 2_000_000), ""},
@@ -405,5 +411,39 @@ func TestPieces(t *testing.T) {
 		if dumpTree(whole.Body) != dumpTree(p.Body) {
 			t.Errorf("%q: cut into pieces it is another program", statement)
 		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	tokens, err := grammar().Lex("", strings.NewReader("a+++b // c\n;>x[.i-1]= /* */ .j[0->3)%5 #f 'it''s' 1.5e-3-2=>[!=]--"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[lexer.TokenType]string{}
+	for name, symbol := range grammar().Lexer().Symbols() {
+		names[symbol] = name
+	}
+	var got []string
+	for _, token := range tokens {
+		got = append(got, fmt.Sprintf("%s@%d", names[token.Type], token.Pos.Offset))
+	}
+	want := "Name@0 ++@1 +@3 Name@4 ;>@11 Name@13 Index[@14 Name@15 -@17 Integer@18 ]@19 =@20 " +
+		"Name@28 Index[@30 Integer@31 -@32 >@33 Integer@34 )@35 %@36 Integer@37 System@39 String@42 String@46 " +
+		"Double@50 -@56 Integer@57 =>@58 Array[@60 !=@61 ]@63 --@64 EOF@66"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("tokens\n%s, want\n%s", s, want)
+	}
+}
+
+func TestParseInParallel(t *testing.T) {
+	for range 4 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for range 50 {
+				if p, err := Parse("", "a = f(1; 2) => .i[0->3) (b)"); err != nil || p.String() != p.Source {
+					t.Error(p, err)
+				}
+			}
+		})
 	}
 }

@@ -167,6 +167,22 @@ func TestPrintAsWritten(t *testing.T) {
 	}
 }
 
+// TestPrintNeededParens prints trees that lack the parentheses they need.
+func TestPrintNeededParens(t *testing.T) {
+	for _, text := range []string{
+		"a[(x - y > 2)]", "a[(x--; y > 2)]", ".i[0->(a > b))", ".i[(a - b) -c> 3)", ".i[a - b --c> 3)", ".i[(a - b) - - -c> 3)",
+		".i[(a--) - -c> 3)", ".i[(a; -b) -c> 3)", ".i[a -b - c> 3)", ".i[(-a) -1> 3)", "a - (b - c)", "(a => b) => c", "!(a && b)",
+		"(a = b) + 1", "f((a, b), c)", "[(a, b)]", "a; (b; c)", "(a + b) * c", "a = (b => c)", "-(a + b)", "++(a + b)", "(a; b) => c",
+	} {
+		p, err := Parse("", text)
+		if err != nil {
+			t.Error(err)
+		} else if got := Print(withoutParens(p.Body)); got != text {
+			t.Errorf("%q without its parentheses is printed as %q", text, got)
+		}
+	}
+}
+
 func TestPrintFolded(t *testing.T) {
 	tests := []struct {
 		value Value
