@@ -1,0 +1,260 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/madara-go/madara/karl"
+	"github.com/madara-go/madara/knowledge"
+)
+
+// settings are the reference's: send at once, globals stay globals, nobody is
+// signalled. On a base without waiters and sinks they cost what any settings do.
+var settings = &knowledge.EvalSettings{NoSignal: true}
+
+// The programs of the rows. Their variable is local, as in the reference, so
+// they add nothing to what is to be sent; only the large assignment writes a
+// global one.
+var (
+	manyIncrements = strings.Repeat("++.var1;", statements)
+	manyTernaries  = strings.Repeat("1 => ++.var1;", statements)
+	manyCalls      = strings.Repeat("function();", statements)
+	manyAssigns    = assignments()
+)
+
+// assignments writes a different constant with each statement; the last one
+// is their number.
+func assignments() string {
+	var b strings.Builder
+	for i := range statements {
+		fmt.Fprintf(&b, "var1 = %d;", i+1)
+	}
+	return b.String()
+}
+
+// karlRows are the reference's rows about the language and its variables.
+func karlRows() []row {
+	counts, holds := variableCounts, variableHolds
+	return []row{
+		{"KaRL: Simple Increments", 1, text("++.var1", counts(".var1"))},
+		{"KaRL: Multiple Increments", statements, text(manyIncrements, counts(".var1"))},
+		{"KaRL: Simple Ternary Increments", 1, text("1 => ++.var1", counts(".var1"))},
+		{"KaRL: Multiple Ternary Increments", statements, text(manyTernaries, counts(".var1"))},
+		{"KaRL: Compiled Simple Increments", 1, compiled("++.var1", counts(".var1"))},
+		{"KaRL: Compiled Multiple Inc", statements, compiled(manyIncrements, counts(".var1"))},
+		{"KaRL: Compiled Simple Tern Inc", 1, compiled("1 => ++.var1", counts(".var1"))},
+		{"KaRL: Compiled Multiple Tern Inc", statements, compiled(manyTernaries, counts(".var1"))},
+		{"KaRL: Compiled Single Assign", 1, compiled(".var1 = 1", holds(".var1", 1))},
+		{"KaRL: Compiled Multiple Assign", statements, compiled(manyAssigns, holds("var1", statements))},
+		{"KaRL: Extern Function Call", 1, externCall("function()")},
+		{"KaRL: Compiled Extern Inc Func", 1, externIncrement},
+		{"KaRL: Compiled Extern Multi Calls", statements, externCall(manyCalls)},
+		{"KaRL: Looped Simple Increments", turns, loop(".var2[->.iterations) (++.var1)", ".var1")},
+		// Without a body the loop needs no turns: it stores where it would end.
+		// The reference's own text lacks the arrow and loops nowhere.
+		{"KaRL: Optimized Loop", turns, loop(".var2[->.iterations)", "")},
+		{"KaRL: Looped Simple Ternary Inc", turns, loop(".var2[->.iterations) (1 => ++.var1)", ".var1")},
+		// The reference runs the program of the row above here too.
+		{"KaRL: Looped Multiple Ternary Inc", turns, loop(".var2[->.iterations) (1 => ++.var1)", ".var1")},
+		{"KaRL: Get Variable Reference", 1, getByName},
+		{"KaRL: Get Expanded Reference", 1, getExpanded},
+		{"KaRL: Normal Set Operation", 1, setByName},
+		{"KaRL: Variable Reference Set", 1, assignHandle("var1")},
+		{"KaRL: Variables Inc Var Ref", 1, externHandle},
+	}
+}
+
+// variableCounts checks a variable that grows by one with each operation.
+func variableCounts(name string) func(*knowledge.Base) func(int64) error {
+	return func(kb *knowledge.Base) func(int64) error {
+		return func(n int64) error { return want(name, kb.Get(name).Int(), n) }
+	}
+}
+
+// variableHolds checks a variable that has one value after any number of operations.
+func variableHolds(name string, v int64) func(*knowledge.Base) func(int64) error {
+	return func(kb *knowledge.Base) func(int64) error {
+		return func(int64) error { return want(name, kb.Get(name).Int(), v) }
+	}
+}
+
+// text evaluates a program by its text, which the base compiles once.
+func text(src string, check func(*knowledge.Base) func(int64) error) func(...knowledge.Option) (*work, error) {
+	return func(opts ...knowledge.Option) (*work, error) {
+		kb := knowledge.New(opts...)
+		return &work{check: check(kb), run: func(units int) error {
+			for range units {
+				if _, err := kb.Evaluate(src, settings); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, nil
+	}
+}
+
+// compiled evaluates a program compiled before.
+func compiled(src string, check func(*knowledge.Base) func(int64) error) func(...knowledge.Option) (*work, error) {
+	return func(opts ...knowledge.Option) (*work, error) {
+		kb := knowledge.New(opts...)
+		e, err := kb.Compile(src)
+		if err != nil {
+			return nil, err
+		}
+		return &work{check: check(kb), run: evaluate(e)}, nil
+	}
+}
+
+func evaluate(e *knowledge.Expression) func(int) error {
+	return func(units int) error {
+		for range units {
+			if _, err := e.Evaluate(settings); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// loop evaluates a compiled loop over .var2 to .iterations. counter is the
+// variable that its body counts, "" if it has none.
+func loop(src, counter string) func(...knowledge.Option) (*work, error) {
+	return func(opts ...knowledge.Option) (*work, error) {
+		kb := knowledge.New(opts...)
+		if err := kb.Set(".iterations", karl.Int(turns)); err != nil {
+			return nil, err
+		}
+		e, err := kb.Compile(src)
+		if err != nil {
+			return nil, err
+		}
+		return &work{run: evaluate(e), check: func(n int64) error {
+			if err := want(".var2", kb.Get(".var2").Int(), turns); err != nil || counter == "" {
+				return err
+			}
+			return want(counter, kb.Get(counter).Int(), n)
+		}}, nil
+	}
+}
+
+// externCall evaluates a compiled program that calls a Go function, which only
+// counts.
+func externCall(src string) func(...knowledge.Option) (*work, error) {
+	return func(opts ...knowledge.Option) (*work, error) {
+		kb := knowledge.New(opts...)
+		var calls int64
+		err := kb.Define("function", func(*knowledge.Call) (karl.Value, error) {
+			calls++
+			return karl.Int(0), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		e, err := kb.Compile(src)
+		if err != nil {
+			return nil, err
+		}
+		return &work{run: evaluate(e), check: func(n int64) error { return want("the number of calls", calls, n) }}, nil
+	}
+}
+
+// externIncrement calls a Go function that runs a compiled increment through
+// the Guard it is given: an evaluation inside an evaluation.
+func externIncrement(opts ...knowledge.Option) (*work, error) {
+	kb := knowledge.New(opts...)
+	inner, err := kb.Compile("++.var1")
+	if err != nil {
+		return nil, err
+	}
+	err = kb.Define("inc", func(c *knowledge.Call) (karl.Value, error) { return c.Guard.Run(inner, settings) })
+	if err != nil {
+		return nil, err
+	}
+	e, err := kb.Compile("inc()")
+	if err != nil {
+		return nil, err
+	}
+	return &work{run: evaluate(e), check: variableCounts(".var1")(kb)}, nil
+}
+
+// externHandle calls a Go function that increments a variable through its handle.
+func externHandle(opts ...knowledge.Option) (*work, error) {
+	kb := knowledge.New(opts...)
+	v := knowledge.NewVar[int64](kb, "var1")
+	err := kb.Define("inc", func(c *knowledge.Call) (karl.Value, error) {
+		return karl.Int(0), v.In(c.Guard).Add(1)
+	})
+	if err != nil {
+		return nil, err
+	}
+	e, err := kb.Compile("inc()")
+	if err != nil {
+		return nil, err
+	}
+	return &work{run: evaluate(e), check: variableCounts("var1")(kb)}, nil
+}
+
+// getByName finds a variable by its name and reads it. The reference's row only
+// finds it and returns a reference. Here a handle is a Var, made once and kept:
+// NewVar allocates it, and no program makes one per use; what programs do
+// instead, with the same look-up in the index of names, is Base.Get.
+func getByName(opts ...knowledge.Option) (*work, error) {
+	kb := knowledge.New(opts...)
+	if err := kb.Set("var1", karl.Int(1)); err != nil {
+		return nil, err
+	}
+	var sum int64
+	return &work{
+		run: func(units int) error {
+			for range units {
+				sum += kb.Get("var1").Int()
+			}
+			return nil
+		},
+		check: func(n int64) error { return want("the sum of what was read", sum, n) },
+	}, nil
+}
+
+// getExpanded reads a variable whose name has another one in braces, expanded
+// at each evaluation. The reference's row has a name without braces.
+func getExpanded(opts ...knowledge.Option) (*work, error) {
+	kb := knowledge.New(opts...)
+	for _, name := range []string{".i", "var1"} {
+		if err := kb.Set(name, karl.Int(1)); err != nil {
+			return nil, err
+		}
+	}
+	e, err := kb.Compile("var{.i}")
+	if err != nil {
+		return nil, err
+	}
+	var sum int64
+	return &work{
+		run: func(units int) error {
+			for range units {
+				v, err := e.Evaluate(settings)
+				if err != nil {
+					return err
+				}
+				sum += v.Int()
+			}
+			return nil
+		},
+		check: func(n int64) error { return want("the sum of what was read", sum, n) },
+	}, nil
+}
+
+// setByName writes a global variable by its name, another number each time.
+func setByName(opts ...knowledge.Option) (*work, error) {
+	kb := knowledge.New(opts...)
+	var next int64
+	return &work{check: variableCounts("var1")(kb), run: func(units int) error {
+		for range units {
+			next++
+			if err := kb.Set("var1", karl.Int(next)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, nil
+}
