@@ -4,7 +4,7 @@ import "github.com/alecthomas/participle/v2/lexer"
 
 const (
 	maxArrows = 100     // candidates for the arrow of one loop that are tried
-	maxTried  = 400_000 // tokens that may be parsed to find it
+	maxTried  = 200_000 // tokens that may be parsed to find it
 )
 
 // loop parses a loop from its [ on.
