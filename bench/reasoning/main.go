@@ -56,43 +56,40 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 func (c *config) measure(rows []row, stdout, stderr io.Writer) error {
-	to := stdout
+	var file *os.File
 	if c.json != "" && c.json != "-" {
 		// Opened before the rows run, so that a wrong path is told at once.
-		file, err := os.OpenFile(c.json, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
+		var err error
+		if file, err = os.OpenFile(c.json, os.O_WRONLY|os.O_CREATE, 0o666); err != nil {
 			return err
 		}
 		defer file.Close()
-		to = file
 	}
 	about := time.Duration(c.rounds*len(rows)) * (c.each + c.each/mutexShare)
-	fmt.Fprintf(stderr, "measuring %d rows, about %v\n", len(rows), about.Round(time.Second))
+	fmt.Fprintf(stderr, "measuring %d rows, %v or more\n", len(rows), about.Round(100*time.Millisecond))
 	r, err := measure(rows, c.rounds, c.each)
 	if err != nil {
 		return err
 	}
 	r.Env.Quick = c.quick
-	if c.json != "-" {
-		if err := writeTables(stdout, r); err != nil {
-			return err
-		}
-	}
-	if c.json == "" {
-		return nil
-	}
 	text, err := r.json()
 	if err != nil {
 		return err
 	}
-	file, ok := to.(*os.File)
-	if ok && c.json != "-" {
-		if err := file.Truncate(0); err != nil {
-			return err
-		}
+	if c.json == "-" {
+		_, err := stdout.Write(text)
+		return err
 	}
-	_, err = to.Write(text)
-	return err
+	if err := writeTables(stdout, r); err != nil || file == nil {
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := file.Write(text); err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // parse reads the flags; what is wrong with them is printed already.

@@ -40,6 +40,9 @@ type prepared struct {
 // less time than a row, because it is measured so many times.
 const mutexShare = 5
 
+// maxUnits keeps the number of units an int where that has 32 bits.
+const maxUnits = 1 << 30
+
 // measure runs all rows in turn, so many rounds, each row about the time given.
 // Slow spells of the machine so hit all rows alike. Beside each row, before and
 // after it, runs the native mutex, which the row's time is divided by.
@@ -107,8 +110,8 @@ func prepare(r row, each time.Duration) (*prepared, error) {
 		if err := p.do(p.units); err != nil {
 			return nil, err
 		}
-		if took := time.Since(began); took >= each/4 {
-			p.units = max(1, int(float64(p.units)*float64(each)/float64(took)))
+		if took := time.Since(began); took >= each/4 || p.units >= maxUnits/2 {
+			p.units = max(1, int(min(float64(p.units)*float64(each)/float64(took), maxUnits)))
 			return p, nil
 		}
 		p.units *= 2
