@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/madara-go/madara/karl"
+	"github.com/madara-go/madara/knowledge/internal/eval"
 )
 
 // Guard does operations under a lock of the base that is held already. A base
@@ -123,17 +124,15 @@ func (g Guard) Run(e *Expression, s *EvalSettings) (karl.Value, error) {
 		return karl.Value{}, fmt.Errorf("expression %q belongs to another base: %w", e.head(), ErrName)
 	}
 	b.env.TrackAll(e.prog.Reads)
-	if s == nil {
-		v, fail := b.env.Run(e.prog, nil)
-		if fail != nil {
-			return v, newEvalError(fail)
-		}
-		return v, nil
+	var v karl.Value
+	var fail *eval.Error
+	if in, special := s.internal(nil); special {
+		v, fail = b.env.Run(e.prog, &in)
+	} else {
+		v, fail = b.env.Run(e.prog, nil)
 	}
-	in, _ := s.internal(nil)
-	v, fail := b.env.Run(e.prog, &in)
 	if fail != nil {
-		return v, newEvalError(fail)
+		return karl.Value{}, b.failure(fail)
 	}
 	return v, nil
 }
