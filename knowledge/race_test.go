@@ -46,13 +46,15 @@ func TestAllCallsAtOnce(t *testing.T) {
 		func(int) { shared.Evaluate(nil) },
 		func(n int) { kb.Evaluate(fmt.Sprintf("v%d = x; v{.i}", n%50), nil) },
 		func(n int) { kb.Set(fmt.Sprint("w", n%50), karl.Int(int64(n))) },
-		func(n int) { kb.Get(fmt.Sprint("w", n%50)); kb.Get("a"); kb.Get("s").String() },
+		func(n int) { kb.Get(fmt.Sprint("w", n%50)); kb.Get("a"); kb.Get("s") },
 		func(n int) { kb.Delete(fmt.Sprint("w", n%50)); kb.Clear("s") },
 		func(int) { kb.Lookup("x"); i.Peek(); f.Peek() },
 		func(int) { i.Add(1); f.Add(0.5); f.Set(float64(i.Get())) },
 		func(int) {
 			for name, r := range kb.All("v") {
-				_, _ = name, r.Value.String()
+				if r.Value.String() == name {
+					t.Errorf("%s holds its name", name)
+				}
 			}
 		},
 		func(n int) {

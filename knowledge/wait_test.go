@@ -232,42 +232,46 @@ func TestNullLockWait(t *testing.T) {
 	})
 }
 
-// TestHandshakes passes a turn between two goroutines with delays of a few
-// microseconds: no wake-up may be lost.
+// TestHandshakes passes a turn to and fro between pairs of goroutines, with
+// delays of up to 4 µs: no wake-up may be lost.
 func TestHandshakes(t *testing.T) {
-	rounds := 100_000
+	const pairs = 10
+	rounds := 100_000 / pairs
 	if testing.Short() {
-		rounds = 5_000
+		rounds = 1000
 	}
 	kb := newBase(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
-	for side := range int64(2) {
+	for side := range uint64(2 * pairs) {
+		turn := fmt.Sprint("turn", side/2)
+		eval(t, kb, turn+" = 0")
 		wg.Go(func() {
-			mine, err := kb.Compile(fmt.Sprintf("turn %% 2 == %d", side))
+			mine, err := kb.Compile(fmt.Sprintf("%s %% 2 == %d", turn, side%2))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			random := rand.New(rand.NewPCG(1, uint64(side)))
+			random := rand.New(rand.NewPCG(1, side))
 			for range rounds / 2 {
 				if _, err := mine.Wait(ctx, nil); err != nil {
-					t.Errorf("turn %v: %v", kb.Get("turn"), err)
+					t.Errorf("%s = %v: %v", turn, kb.Get(turn), err)
 					cancel()
 					return
 				}
 				delay := time.Duration(random.IntN(4000))
 				for began := time.Now(); time.Since(began) < delay; {
 				}
-				eval(t, kb, "++turn")
+				eval(t, kb, "++"+turn)
 			}
 		})
 	}
-	eval(t, kb, "turn = 0")
 	wg.Wait()
-	if n := kb.Get("turn").Int(); n != int64(rounds) {
-		t.Errorf("%d turns, want %d", n, rounds)
+	for pair := range pairs {
+		if n := kb.Get(fmt.Sprint("turn", pair)).Int(); n != int64(rounds) {
+			t.Errorf("pair %d made %d turns, want %d", pair, n, rounds)
+		}
 	}
 }
 
