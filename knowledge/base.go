@@ -29,14 +29,13 @@ type Base struct {
 	null   bool
 	closed bool
 
-	// Who is running code of the user under the lock: the goroutine, for calls
-	// from the same one, and what it runs, for the message.
-	holder   atomic.Int64
-	lent     bool   // holder is set, guards of this generation are about
-	lentTo   string // guarded by being the holder
+	// Who runs code of the user under the lock. While somebody does, lease holds
+	// the goroutine's number and that of the hold, and guards are about.
+	lease    atomic.Uint64
+	lent     bool   // lease is set
+	lentTo   string // what is run, for messages; read by the same goroutine only
 	locked   bool   // under the null lock only
 	callouts int    // Update and Await predicates that run; functions count in env.Hosts
-	gen      atomic.Uint64
 
 	store store.Store
 	env   *eval.Env
@@ -84,7 +83,6 @@ func New(opts ...Option) *Base {
 		start, host := time.Now(), hostClock()
 		now = func() time.Duration { return host + time.Since(start) }
 	}
-	b.gen.Store(1)
 	b.store.Init(func() int64 { return int64(now()) }, store.Limits{Variables: b.limits.Variables, Array: b.limits.Array})
 	b.store.Exact = o.exact
 	b.env = eval.NewEnv(&b.store, eval.Limits{CallDepth: b.limits.CallDepth, String: b.limits.String, Functions: b.limits.Variables})
@@ -124,7 +122,7 @@ func (b *Base) lock(method string) {
 
 //go:noinline
 func (b *Base) lockSlow(method string) {
-	if h := b.holder.Load(); h != 0 && h == goroutine() {
+	if l := b.lease.Load(); l&leaseHolder != 0 && l&leaseHolder == leaseOf(goroutine()) {
 		misuse("%s called by %s, which runs under the base's lock; use the Guard it was given", method, b.lentTo)
 	}
 	b.mu.Lock()
@@ -152,12 +150,19 @@ func (b *Base) unlock() {
 	b.mu.Unlock()
 }
 
+// A lease is the number of a goroutine in its low bits, 0 for none, and above it
+// the number of the hold. Both wrap around: a guard that was kept through exactly
+// 2^24 holds would be taken for a fresh one.
+const leaseHolder = 1<<40 - 1
+
+func leaseOf(goroutine int64) uint64 { return uint64(goroutine) & leaseHolder }
+
 // lend notes that code of the user begins to run under the lock.
 func (b *Base) lend(to string) {
 	b.lentTo = to
 	if !b.lent {
 		b.lent = true
-		b.holder.Store(goroutine())
+		b.lease.Store(b.lease.Load() + leaseOf(goroutine()))
 	}
 }
 
@@ -165,8 +170,7 @@ func (b *Base) lend(to string) {
 func (b *Base) reclaim() {
 	b.lent = false
 	b.lentTo = ""
-	b.holder.Store(0)
-	b.gen.Add(1)
+	b.lease.Store(b.lease.Load()&^leaseHolder + leaseHolder + 1)
 }
 
 // goexit releases the lock when a function called by a program ended its
@@ -177,7 +181,9 @@ func (b *Base) goexit() {
 	b.unlock()
 }
 
-func (b *Base) guard(borrowed bool) Guard { return Guard{b: b, gen: b.gen.Load(), borrowed: borrowed} }
+func (b *Base) guard(borrowed bool) Guard {
+	return Guard{b: b, lease: b.lease.Load(), borrowed: borrowed}
+}
 
 // Get returns the value of a variable, the zero Value if it has none. It never
 // makes a variable.

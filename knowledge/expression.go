@@ -90,54 +90,20 @@ func (e *Expression) EvaluateContext(ctx context.Context, s *EvalSettings) (karl
 }
 
 func (b *Base) evaluate(ctx context.Context, e *Expression, s *EvalSettings) (karl.Value, error) {
-	if s == nil && ctx == nil {
-		b.lock("Expression.Evaluate")
-		if b.closed {
-			b.unlock()
-			return karl.Value{}, ErrClosed
-		}
-		v, fail := b.env.Run(e.prog, nil)
-		if fail == nil && b.sender.active && b.store.Marked() > 0 {
-			b.sendAndUnlock(nil)
-		} else {
-			b.unlock()
-		}
-		if b.printer.pending.Load() {
-			b.printer.drain()
-		}
-		if fail != nil {
-			return karl.Value{}, b.failure(fail)
-		}
-		return v, nil
-	}
-	return b.evaluateWith(ctx, e, s)
-}
-
-func (b *Base) evaluateWith(ctx context.Context, e *Expression, s *EvalSettings) (karl.Value, error) {
-	if s == nil {
-		s = &EvalSettings{}
-	}
-	if s.Before != "" {
+	if s != nil && s.Before != "" {
 		b.Print(s.Before)
 	}
-	in, special := s.internal(ctx)
 	b.lock("Expression.Evaluate")
 	if b.closed {
 		b.unlock()
 		return karl.Value{}, ErrClosed
 	}
-	var v karl.Value
-	var fail *eval.Error
-	if special {
-		v, fail = b.env.Run(e.prog, &in)
-	} else {
-		v, fail = b.env.Run(e.prog, nil)
-	}
+	v, fail := s.run(ctx, b.env, e.prog)
 	b.finish(s, fail)
 	if fail != nil {
 		return karl.Value{}, b.failure(fail)
 	}
-	if s.After != "" {
+	if s != nil && s.After != "" {
 		b.Print(s.After)
 	}
 	return v, nil
@@ -145,8 +111,12 @@ func (b *Base) evaluateWith(ctx context.Context, e *Expression, s *EvalSettings)
 
 // finish ends the hold of an evaluation: it sends, unlocks and prints.
 func (b *Base) finish(s *EvalSettings, fail *eval.Error) {
-	if fail == nil && b.sender.active && !s.Delay && b.store.Marked() > 0 {
-		b.sendAndUnlock(s.SendOnly)
+	if b.sender.active && fail == nil && b.store.Marked() > 0 && (s == nil || !s.Delay) {
+		var only []string
+		if s != nil {
+			only = s.SendOnly
+		}
+		b.sendAndUnlock(only)
 	} else {
 		b.unlock()
 	}

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/madara-go/madara/karl"
-	"github.com/madara-go/madara/knowledge/internal/eval"
 )
 
 // Guard does operations under a lock of the base that is held already. A base
@@ -16,7 +15,7 @@ import (
 // lock held, so none of these methods exists here.
 type Guard struct {
 	b        *Base
-	gen      uint64
+	lease    uint64
 	borrowed bool
 }
 
@@ -25,7 +24,7 @@ func (g Guard) base() *Base {
 	if g.b == nil {
 		misuse("Guard used that no base gave out")
 	}
-	if g.gen != g.b.gen.Load() {
+	if g.lease != g.b.lease.Load() {
 		misuse("Guard used after Unlock")
 	}
 	return g.b
@@ -124,13 +123,7 @@ func (g Guard) Run(e *Expression, s *EvalSettings) (karl.Value, error) {
 		return karl.Value{}, fmt.Errorf("expression %q belongs to another base: %w", e.head(), ErrName)
 	}
 	b.env.TrackAll(e.prog.Reads)
-	var v karl.Value
-	var fail *eval.Error
-	if in, special := s.internal(nil); special {
-		v, fail = b.env.Run(e.prog, &in)
-	} else {
-		v, fail = b.env.Run(e.prog, nil)
-	}
+	v, fail := s.run(nil, b.env, e.prog)
 	if fail != nil {
 		return karl.Value{}, b.failure(fail)
 	}

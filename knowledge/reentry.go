@@ -12,7 +12,8 @@ import (
 	"github.com/madara-go/madara/knowledge/internal/eval"
 )
 
-// goroutine returns the number of the calling goroutine, 0 if it cannot be told.
+// goroutine returns the number of the calling goroutine, 0 if it cannot be told:
+// then calls from within deadlock instead of panicking.
 func goroutine() int64 {
 	if !goidWorks() {
 		return 0

@@ -13,8 +13,9 @@ type sender struct {
 	sinks  []Sink
 	active bool // evaluations and waits send, and there is somewhere to send to
 
-	state atomic.Int32 // idle, sending or again
-	owner atomic.Int64 // the goroutine that sends
+	// state is idle, or the number of the goroutine that sends, shifted, and
+	// whether somebody left marks for it. It leaves idle under the base's lock only.
+	state atomic.Int64
 
 	// What the next round of a running sender takes, under the base's lock.
 	againAll  bool
@@ -29,12 +30,15 @@ type sender struct {
 }
 
 const (
-	idle int32 = iota
-	sending
-	again
+	idle    int64 = 0
+	sending int64 = 1
+	again   int64 = 2
+	owner         = 2 // bits that the goroutine's number is shifted by
 )
 
-func (s *sender) isMine() bool { return s.state.Load() != idle && s.owner.Load() == goroutine() }
+func sendingState() int64 { return goroutine()<<owner | sending }
+
+func (s *sender) isMine() bool { return s.state.Load()&^again == sendingState() }
 
 // sendAndUnlock sends what is marked, or only the names given. It is called with
 // the lock held and gives it back before anything leaves.
@@ -50,7 +54,7 @@ func (b *Base) sendAndUnlock(only []string) {
 // takes the marks in its next round.
 func (b *Base) startSending(only []string) bool {
 	s := &b.sender
-	if s.state.CompareAndSwap(idle, sending) {
+	if s.state.CompareAndSwap(idle, sendingState()) {
 		return true
 	}
 	if len(only) == 0 {
@@ -58,17 +62,23 @@ func (b *Base) startSending(only []string) bool {
 	} else {
 		s.againOnly = append(s.againOnly, only...)
 	}
-	// The sender may have stopped just now: then the caller is next.
-	return s.state.Swap(again) == idle
+	for {
+		now := s.state.Load()
+		if now == idle { // the sender stopped just now: the caller is next
+			return s.state.CompareAndSwap(idle, sendingState())
+		}
+		if s.state.CompareAndSwap(now, now|again) {
+			return false
+		}
+	}
 }
 
 // runSender sends until nobody asked for more. It is called with the lock held
 // and returns without it.
 func (b *Base) runSender(only []string) {
 	s := &b.sender
-	s.owner.Store(goroutine())
+	mine := sendingState()
 	for {
-		s.state.Store(sending)
 		if s.againAll {
 			only = nil
 		} else if len(only) > 0 {
@@ -97,10 +107,11 @@ func (b *Base) runSender(only []string) {
 		for _, done := range waiting {
 			close(done)
 		}
-		if s.state.CompareAndSwap(sending, idle) {
+		if s.state.CompareAndSwap(mine, idle) {
 			return
 		}
 		b.lock("the sender")
+		s.state.Store(mine)
 		only = s.againOnly
 	}
 }
@@ -157,15 +168,13 @@ func (b *Base) Send(ctx context.Context) error {
 func (b *Base) waitSender() {
 	b.lock("Base.Close")
 	s := &b.sender
-	if s.state.CompareAndSwap(idle, sending) {
-		s.state.Store(idle)
+	if s.state.Load() == idle {
 		b.unlock()
 		return
 	}
-	s.againAll = true
 	done := make(chan struct{})
 	s.waiting = append(s.waiting, done)
-	if s.state.Swap(again) == idle {
+	if b.startSending(nil) {
 		b.runSender(nil)
 		return
 	}

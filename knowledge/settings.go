@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/madara-go/madara/karl"
 	"github.com/madara-go/madara/knowledge/internal/eval"
 	"github.com/madara-go/madara/knowledge/internal/store"
 )
@@ -46,37 +47,44 @@ type WaitSettings struct {
 	Timeout time.Duration
 }
 
-func (s *EvalSettings) write() store.Write {
-	var w store.Write
+// mode returns the settings that concern what a program does.
+func (s *EvalSettings) mode() eval.Mode {
+	var m eval.Mode
 	if s.LocalOnly {
-		w |= store.LocalOnly
+		m |= eval.Mode(store.LocalOnly)
 	}
 	if s.SendLocals {
-		w |= store.SendLocals
+		m |= eval.Mode(store.SendLocals)
 	}
 	if s.Overwrite {
-		w |= store.Overwrite
+		m |= eval.Mode(store.Overwrite)
 	}
 	if s.NoSignal {
-		w |= store.NoSignal
+		m |= eval.Mode(store.NoSignal)
 	}
 	if s.NoTrack {
-		w |= store.NoTrack
+		m |= eval.Mode(store.NoTrack)
 	}
-	return w
+	if s.Strict {
+		m |= eval.Strict
+	}
+	return m
 }
 
-// internal returns the settings as programs see them, and whether they differ
-// from the default.
-func (s *EvalSettings) internal(ctx context.Context) (eval.Settings, bool) {
-	var in eval.Settings
+// run evaluates a program as the settings say. s and ctx may be nil.
+func (s *EvalSettings) run(ctx context.Context, env *eval.Env, p *eval.Program) (karl.Value, *eval.Error) {
+	var mode eval.Mode
+	var steps uint64
 	if s != nil {
-		in.Write, in.Strict, in.MaxSteps = s.write(), s.Strict, s.MaxSteps
+		mode, steps = s.mode(), s.MaxSteps
 	}
-	if ctx != nil && ctx.Done() != nil {
-		in.Context = ctx
+	if ctx != nil && ctx.Done() == nil {
+		ctx = nil
 	}
-	return in, in.Write != 0 || in.Strict || in.MaxSteps > 0 || in.Context != nil
+	if ctx == nil && steps == 0 {
+		return env.Run(p, mode)
+	}
+	return env.RunWithin(p, mode, eval.Bounds{MaxSteps: steps, Context: ctx})
 }
 
 // Limits bounds what a base holds and what programs may do, so that a script or

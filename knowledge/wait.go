@@ -38,7 +38,7 @@ func (e *Expression) Wait(ctx context.Context, s *WaitSettings) (karl.Value, err
 	if s.Before != "" {
 		b.Print(s.Before)
 	}
-	w := wait{b: b, e: e, s: s, start: time.Now()}
+	w := wait{b: b, e: e, s: s, ctx: ctx, start: time.Now()}
 	v, err := w.run(ctx)
 	if s.After != "" {
 		b.Print(s.After)
@@ -50,6 +50,7 @@ type wait struct {
 	b     *Base
 	e     *Expression
 	s     *WaitSettings
+	ctx   context.Context
 	start time.Time
 
 	waiter  *store.Waiter // nil where changes wake nobody
@@ -58,14 +59,10 @@ type wait struct {
 	next    time.Duration // point of the grid to come, from start
 	last    time.Time     // of the evaluation before
 	tracked []*store.Record
-
-	settings eval.Settings
-	special  bool
 }
 
 func (w *wait) run(ctx context.Context) (karl.Value, error) {
 	b, s, prog := w.b, w.s, w.e.prog
-	w.settings, w.special = s.internal(ctx)
 	pure := prog.Pure
 	switch {
 	case b.null:
@@ -217,10 +214,7 @@ func (w *wait) evaluate() (v karl.Value, err error, done bool) {
 }
 
 func (w *wait) value() (karl.Value, *eval.Error) {
-	if w.special {
-		return w.b.env.Run(w.e.prog, &w.settings)
-	}
-	return w.b.env.Run(w.e.prog, nil)
+	return w.s.run(w.ctx, w.b.env, w.e.prog)
 }
 
 // ready is asked by a writer whether the expression is true, or fails, now.

@@ -106,18 +106,15 @@ func (f *Frame) call(fn *Function, args []karl.Value, at karl.Span) karl.Value {
 		return f.fail(at, fmt.Errorf("function %q: %w", clip(fn.Name), ErrUndefined))
 	}
 	// The body of a function runs with the default settings, not the caller's.
-	return f.nest(fn.Body, args, true, 0, false, at)
+	return f.nest(fn.Body, args, true, 0, at)
 }
 
 // nest runs a program inside the running one.
-func (f *Frame) nest(p *Program, args []karl.Value, inCall bool, w store.Write, strict bool, at karl.Span) karl.Value {
+func (f *Frame) nest(p *Program, args []karl.Value, inCall bool, mode Mode, at karl.Span) karl.Value {
 	e := f.Env
-	g, err := e.enter(p)
+	g, err := e.enter(p, mode)
 	if err != nil {
 		return f.fail(at, err)
-	}
-	if w != 0 || strict {
-		g.configure(w, strict)
 	}
 	g.args, g.inCall = args, inCall
 	if e.Tracked != nil {

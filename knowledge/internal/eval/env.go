@@ -39,7 +39,7 @@ type Env struct {
 	functions map[string]*Function
 	frames    []*Frame
 	depth     int
-	weight    int
+	weight    int // the depths of the trees that run, but for the innermost one
 	meter     meter
 	values    []karl.Value // arguments of the running calls
 	name      []byte       // of the braced name that is being expanded
@@ -62,6 +62,7 @@ func NewEnv(st *store.Store, limits Limits) *Env {
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
 	e.meter.start(0, nil)
+	e.frames = []*Frame{newFrame(e)}
 	return e
 }
 

@@ -14,10 +14,15 @@ import (
 	"github.com/madara-go/madara/knowledge/internal/store"
 )
 
-// Settings is how one evaluation differs from the default, the zero value.
-type Settings struct {
-	Write    store.Write
-	Strict   bool
+// Mode is how one evaluation differs from the default, the zero value, in what
+// it does: a store.Write, and Strict.
+type Mode uint16
+
+// Strict makes reading a variable that is not set a fault.
+const Strict Mode = 1 << 8
+
+// Bounds is what ends an evaluation early. The zero value is nothing.
+type Bounds struct {
 	MaxSteps uint64          // 0: no limit
 	Context  context.Context // nil: cannot be cancelled
 }
@@ -32,6 +37,7 @@ type Frame struct {
 	// for more than the fast path does.
 	ints, doubles uint32
 
+	mode   Mode // what the patterns, write and strict are made of
 	write  store.Write
 	strict bool
 	err    *Error
@@ -39,7 +45,6 @@ type Frame struct {
 
 	args   []karl.Value // of the function whose body this is
 	inCall bool
-	weight int // of prog, while it runs
 }
 
 // Error is a fault that stopped a program, with the places it went through,
@@ -144,87 +149,96 @@ func (f *Frame) refill(at karl.Span) bool {
 }
 
 // enter begins the frame of p on top of the running ones.
-func (e *Env) enter(p *Program) (*Frame, error) {
-	if e.depth > e.Limits.CallDepth {
-		return nil, fmt.Errorf("calls are nested more than %d deep: %w", e.Limits.CallDepth, store.ErrLimit)
-	}
-	if e.weight+p.Depth > maxWeight && e.depth > 0 {
-		return nil, fmt.Errorf("calls and the expressions around them are nested more than %d deep: %w", maxWeight, store.ErrLimit)
-	}
-	if e.depth == len(e.frames) {
-		e.frames = append(e.frames, &Frame{Env: e, st: e.Store, ints: store.SettledInteger, doubles: store.SettledDouble})
+func (e *Env) enter(p *Program, mode Mode) (*Frame, error) {
+	if e.depth > 0 {
+		if e.depth > e.Limits.CallDepth {
+			return nil, fmt.Errorf("calls are nested more than %d deep: %w", e.Limits.CallDepth, store.ErrLimit)
+		}
+		e.weight += e.frames[e.depth-1].prog.Depth
+		if e.weight+p.Depth > maxWeight {
+			e.weight -= e.frames[e.depth-1].prog.Depth
+			return nil, fmt.Errorf("calls and the expressions around them are nested more than %d deep: %w", maxWeight, store.ErrLimit)
+		}
+		if e.depth == len(e.frames) {
+			e.frames = append(e.frames, newFrame(e))
+		}
 	}
 	f := e.frames[e.depth]
 	e.depth++
-	f.prog, f.weight = p, p.Depth
-	e.weight += p.Depth
+	f.prog = p
+	if f.mode != mode {
+		f.configure(mode)
+	}
 	return f, nil
 }
 
 func (e *Env) leave(f *Frame) {
 	e.depth--
-	e.weight -= f.weight
-	f.prog, f.args, f.inCall, f.err = nil, nil, false, nil
-	if f.write != 0 || f.strict {
-		f.configure(0, false)
+	if e.depth > 0 {
+		e.weight -= e.frames[e.depth-1].prog.Depth
+		f.args, f.inCall = nil, false
 	}
+	f.err = nil
 }
 
 // maxWeight bounds the sum of the depths of the trees that run inside each
-// other, and with it the stack.
+// other, and with it the stack. The outermost tree counts, but may be deeper.
 const maxWeight = 100_000
 
-func (f *Frame) configure(w store.Write, strict bool) {
-	f.write, f.strict = w, strict
+func newFrame(e *Env) *Frame {
+	f := &Frame{Env: e, st: e.Store}
+	f.configure(0)
+	return f
+}
+
+func (f *Frame) configure(mode Mode) {
+	f.mode = mode
+	f.write, f.strict = store.Write(mode), mode&Strict != 0
 	f.ints, f.doubles = store.SettledInteger, store.SettledDouble
-	if w&store.SendLocals != 0 {
+	if f.write&store.SendLocals != 0 {
 		f.ints, f.doubles = store.NeverSettled, store.NeverSettled
 	}
 }
 
-// Run evaluates p. s nil means the default. It may be called from a function
-// that a running program called; steps then count for both.
-func (e *Env) Run(p *Program, s *Settings) (karl.Value, *Error) {
-	f, err := e.enter(p)
+// Run evaluates p. It may be called from a function that a running program
+// called; steps then count for both.
+func (e *Env) Run(p *Program, mode Mode) (karl.Value, *Error) {
+	f, err := e.enter(p, mode)
 	if err != nil {
 		return karl.Value{}, &Error{Err: err, Sites: []Site{{Program: p.Tree}}}
 	}
-	if s == nil {
-		v := p.root(f)
-		failure := f.err
-		e.leave(f)
-		return v, failure
-	}
-	return e.runWith(f, s)
+	v := p.root(f)
+	failure := f.err
+	e.leave(f)
+	return v, failure
 }
 
-func (e *Env) runWith(f *Frame, s *Settings) (karl.Value, *Error) {
-	f.configure(s.Write, s.Strict)
-	metered := s.MaxSteps > 0 || s.Context != nil
-	outer := e.meter
-	if metered {
-		limit, ctx := s.MaxSteps, s.Context
-		if outer.max > 0 {
-			left := outer.max - min(outer.spent(), outer.max)
-			if limit == 0 || left < limit {
-				limit = max(left, 1)
-			}
-		}
-		if ctx == nil {
-			ctx = outer.ctx
-		}
-		e.meter.start(limit, ctx)
+// RunWithin is Run within bounds, and within those of the program around it.
+func (e *Env) RunWithin(p *Program, mode Mode, bounds Bounds) (karl.Value, *Error) {
+	f, err := e.enter(p, mode)
+	if err != nil {
+		return karl.Value{}, &Error{Err: err, Sites: []Site{{Program: p.Tree}}}
 	}
+	outer := e.meter
+	limit, ctx := bounds.MaxSteps, bounds.Context
+	if outer.max > 0 {
+		left := outer.max - min(outer.spent(), outer.max)
+		if limit == 0 || left < limit {
+			limit = max(left, 1)
+		}
+	}
+	if ctx == nil {
+		ctx = outer.ctx
+	}
+	e.meter.start(limit, ctx)
 	var v karl.Value
-	if !metered || (f.charge(1, karl.Span{}) && f.alive()) {
-		v = f.prog.root(f)
+	if f.charge(1, karl.Span{}) && f.alive() {
+		v = p.root(f)
 	}
 	failure := f.err
-	if metered {
-		used := e.meter.spent()
-		e.meter = outer
-		e.meter.budget -= int64(used)
-	}
+	used := e.meter.spent()
+	e.meter = outer
+	e.meter.budget -= int64(used)
 	e.leave(f)
 	return v, failure
 }

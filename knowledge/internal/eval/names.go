@@ -14,21 +14,66 @@ import (
 // dynamicName is a name with braces at one place of a program. It remembers the
 // record it meant last, because a name usually means the same one again.
 type dynamicName struct {
+	text  string
+	parts []namePart // nil where braces are nested
+	at    karl.Span
+	last  *store.Record
+}
+
+// namePart is some text of a name, and the variable in braces behind it.
+type namePart struct {
 	text string
-	at   karl.Span
-	last *store.Record
+	rec  *store.Record // nil behind the last text
 }
 
 func (c *compiler) dynamicName(n *karl.Name) *dynamicName {
 	c.p.Dynamic = true
-	return &dynamicName{text: n.Text, at: n.Span}
+	d := &dynamicName{text: n.Text, at: n.Span}
+	rest := n.Text
+	for {
+		open := strings.IndexByte(rest, '{')
+		if open < 0 {
+			d.parts = append(d.parts, namePart{text: rest})
+			return d
+		}
+		end := strings.IndexAny(rest[open+1:], "{}")
+		if end < 0 || rest[open+1+end] == '{' {
+			d.parts = nil
+			return d
+		}
+		r, err := c.env.Store.Intern(rest[open+1 : open+1+end])
+		if err != nil {
+			c.fail(n.Span, err)
+			return d
+		}
+		r.Hold(false)
+		d.parts = append(d.parts, namePart{rest[:open], r})
+		rest = rest[open+end+2:]
+	}
 }
 
 // expand returns the name the text stands for now; the bytes are valid until the
 // next expansion. Every use of a name makes two passes.
 func (d *dynamicName) expand(f *Frame) []byte {
 	e := f.Env
-	name, err := e.appendExpanded(e.name[:0], d.text)
+	var name []byte
+	var err error
+	if d.parts == nil {
+		name, err = e.appendExpanded(e.name[:0], d.text)
+	} else {
+		name = e.name[:0]
+		for i := range d.parts {
+			p := &d.parts[i]
+			name = append(name, p.text...)
+			if p.rec == nil {
+				break
+			}
+			e.Track(p.rec)
+			if name, err = e.appendText(name, p.rec.Peek(), ", ", e.Limits.String-len(name)); err != nil {
+				break
+			}
+		}
+	}
 	if err == nil && bytes.IndexByte(name, '{') >= 0 {
 		name, err = e.appendExpanded(nil, string(name))
 	}

@@ -149,7 +149,7 @@ func (f *Frame) evaluate(v karl.Value, at karl.Span) karl.Value {
 			e.textOrder = append(e.textOrder, text)
 		}
 	}
-	return f.nest(p, f.args, f.inCall, f.write, f.strict, at)
+	return f.nest(p, f.args, f.inCall, f.mode, at)
 }
 
 // maxEvalText is the longest text that #eval remembers, in bytes.
