@@ -456,7 +456,7 @@ func (b *Base) Evaluate(src string, s *EvalSettings) (karl.Value, error) {
 	if err != nil {
 		return karl.Value{}, err
 	}
-	return b.evaluate(nil, e, s)
+	return b.evaluate(e, s, nil)
 }
 
 // EvaluateContext is Evaluate, but stops at the next loop turn or call once ctx
@@ -466,7 +466,7 @@ func (b *Base) EvaluateContext(ctx context.Context, src string, s *EvalSettings)
 	if err != nil {
 		return karl.Value{}, err
 	}
-	return b.evaluate(ctx, e, s)
+	return b.evaluate(e, s, ctx)
 }
 
 // Wait compiles a program and waits until it is true: see [Expression.Wait].

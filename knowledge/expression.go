@@ -80,16 +80,16 @@ func (b *Base) bind(p *karl.Program, src string) (*Expression, error) {
 // before it failed stays, and is not sent. Values allocate nothing but strings
 // and arrays that the program makes.
 func (e *Expression) Evaluate(s *EvalSettings) (karl.Value, error) {
-	return e.base.evaluate(nil, e, s)
+	return e.base.evaluate(e, s, nil)
 }
 
 // EvaluateContext is Evaluate, but stops at the next loop turn or call once ctx
 // is done; the error wraps the context's cause.
 func (e *Expression) EvaluateContext(ctx context.Context, s *EvalSettings) (karl.Value, error) {
-	return e.base.evaluate(ctx, e, s)
+	return e.base.evaluate(e, s, ctx)
 }
 
-func (b *Base) evaluate(ctx context.Context, e *Expression, s *EvalSettings) (karl.Value, error) {
+func (b *Base) evaluate(e *Expression, s *EvalSettings, ctx context.Context) (karl.Value, error) {
 	if s != nil && s.Before != "" {
 		b.Print(s.Before)
 	}
@@ -98,7 +98,7 @@ func (b *Base) evaluate(ctx context.Context, e *Expression, s *EvalSettings) (ka
 		b.unlock()
 		return karl.Value{}, ErrClosed
 	}
-	v, fail := s.run(ctx, b.env, e.prog)
+	v, fail := s.run(b.env, e.prog, ctx)
 	b.finish(s, fail)
 	if fail != nil {
 		return karl.Value{}, b.failure(fail)

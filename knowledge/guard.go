@@ -123,7 +123,7 @@ func (g Guard) Run(e *Expression, s *EvalSettings) (karl.Value, error) {
 		return karl.Value{}, fmt.Errorf("expression %q belongs to another base: %w", e.head(), ErrName)
 	}
 	b.env.TrackAll(e.prog.Reads)
-	v, fail := s.run(nil, b.env, e.prog)
+	v, fail := s.run(b.env, e.prog, nil)
 	if fail != nil {
 		return karl.Value{}, b.failure(fail)
 	}

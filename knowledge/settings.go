@@ -71,8 +71,9 @@ func (s *EvalSettings) mode() eval.Mode {
 	return m
 }
 
-// run evaluates a program as the settings say. s and ctx may be nil.
-func (s *EvalSettings) run(ctx context.Context, env *eval.Env, p *eval.Program) (karl.Value, *eval.Error) {
+// run evaluates a program as the settings say. s and ctx may be nil, which is why
+// ctx comes last.
+func (s *EvalSettings) run(env *eval.Env, p *eval.Program, ctx context.Context) (karl.Value, *eval.Error) {
 	var mode eval.Mode
 	var steps uint64
 	if s != nil {

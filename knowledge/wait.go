@@ -214,7 +214,7 @@ func (w *wait) evaluate() (v karl.Value, err error, done bool) {
 }
 
 func (w *wait) value() (karl.Value, *eval.Error) {
-	return w.s.run(w.ctx, w.b.env, w.e.prog)
+	return w.s.run(w.b.env, w.e.prog, w.ctx)
 }
 
 // ready is asked by a writer whether the expression is true, or fails, now.

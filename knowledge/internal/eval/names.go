@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -137,8 +136,6 @@ func (d *dynamicName) write(f *Frame) *store.Record {
 func (f *Frame) missing(name string, at karl.Span) karl.Value {
 	return f.fail(at, fmt.Errorf("variable %q is not set: %w", clip(name), ErrMissing))
 }
-
-var errUnbalanced = errors.New("unbalanced braces")
 
 // maxBraces bounds how deep braces nest in a text that is expanded.
 const maxBraces = 1000
