@@ -31,7 +31,7 @@ type caller struct {
 }
 
 func (c *compiler) call(n *karl.Call) node {
-	c.p.Pure = false
+	c.effect()
 	c.p.Calls = true
 	k := &caller{at: n.Span}
 	name := &karl.Name{Span: karl.Span{From: n.From, To: n.From + int32(len(n.Name))}, Text: n.Name}

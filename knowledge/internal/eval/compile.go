@@ -55,7 +55,15 @@ type compiler struct {
 	p              *Program
 	seen           map[*store.Record]access
 	depth, deepest int
+	effects        int // parts compiled so far that have effects
 	err            *Error
+}
+
+// effect notes that the part being compiled has an effect, or depends on more
+// than variables.
+func (c *compiler) effect() {
+	c.p.Pure = false
+	c.effects++
 }
 
 func (c *compiler) fail(at karl.Span, err error) {
@@ -201,7 +209,12 @@ func (c *compiler) array(n *karl.Array) node {
 		e := f.Env
 		base := len(e.values)
 		for _, x := range elems {
-			e.values = append(e.values, x(f))
+			v := x(f)
+			if f.err != nil {
+				e.pop(base)
+				return v
+			}
+			e.values = append(e.values, v)
 		}
 		v := karl.ArrayOf(e.values[base:])
 		e.pop(base)
@@ -343,8 +356,26 @@ func (c *compiler) arithmetic(n *karl.Binary) node {
 		}
 		return func(f *Frame) karl.Value { v := x(f); return f.apply(op, v, f.load(ry, yat), at) }
 	}
-	x, y := c.expr(xn), c.expr(yn)
+	x, y, checked := c.operands(xn, yn)
+	if checked {
+		return func(f *Frame) karl.Value {
+			v := x(f)
+			if f.err != nil {
+				return v
+			}
+			return f.apply(op, v, y(f), at)
+		}
+	}
 	return func(f *Frame) karl.Value { v := x(f); return f.apply(op, v, y(f), at) }
+}
+
+// operands compiles both sides of an operator. Where the right side has an
+// effect, it must not run after the left one failed: then checked is true.
+func (c *compiler) operands(xn, yn karl.Node) (x, y node, checked bool) {
+	x = c.expr(xn)
+	before := c.effects
+	y = c.expr(yn)
+	return x, y, c.effects != before
 }
 
 // apply is an arithmetic operator on values of any kind.
@@ -460,9 +491,12 @@ func (c *compiler) comparison(n *karl.Binary) cond {
 			}
 		}
 	}
-	x, y := c.expr(xn), c.expr(yn)
+	x, y, checked := c.operands(xn, yn)
 	return func(f *Frame) bool {
 		v := x(f)
+		if checked && f.err != nil {
+			return false
+		}
 		w := y(f)
 		if v.Kind() == karl.KindInteger && w.Kind() == karl.KindInteger {
 			return compareInts(op, v.Int(), w.Int())

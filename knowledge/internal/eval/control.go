@@ -193,7 +193,7 @@ func (f *Frame) greatestFrom(code []instruction, v karl.Value) karl.Value {
 
 func (c *compiler) loop(n *karl.Loop) node {
 	at := n.Span
-	c.p.Pure = false
+	c.effect()
 	if n.Body == nil {
 		// Without a body the loop stores where it would end and is that value.
 		end := c.expr(n.Stop)
@@ -262,6 +262,9 @@ func (l *loop) run(f *Frame) karl.Value {
 	count := int64(0)
 	for {
 		end := l.end(f)
+		if f.err != nil {
+			return karl.Value{}
+		}
 		if t.rec == nil {
 			if r = t.write(f); r == nil {
 				return karl.Value{}

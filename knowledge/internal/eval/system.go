@@ -58,7 +58,8 @@ func (c *compiler) systemCall(n *karl.SystemCall) node {
 			return c.clockOf(n)
 		}
 	case "eval":
-		c.p.Pure, c.p.Calls, c.p.Dynamic = false, true, true
+		c.effect()
+		c.p.Calls, c.p.Dynamic = true, true
 		x := c.expr(n.Args[0])
 		return func(f *Frame) karl.Value {
 			v := x(f)
@@ -79,7 +80,7 @@ func (c *compiler) systemCall(n *karl.SystemCall) node {
 	case fn == "expand":
 		c.p.Dynamic = true
 	case fn != "args" && fn != "arg" && fn != "to_host_dirs" && fn != "buffer" && fn != "string":
-		c.p.Pure = false
+		c.effect()
 	}
 	return func(f *Frame) karl.Value {
 		e := f.Env
@@ -203,7 +204,7 @@ func (f *Frame) sysSetClock(args []karl.Value) (karl.Value, error) {
 
 // clockOf compiles #get_clock(x) and #set_clock(x, v).
 func (c *compiler) clockOf(n *karl.SystemCall) node {
-	c.p.Pure = false
+	c.effect()
 	at := n.Span
 	name, ok := karl.Unparen(n.Args[0]).(*karl.Name)
 	if ix, isIndex := karl.Unparen(n.Args[0]).(*karl.Index); isIndex {

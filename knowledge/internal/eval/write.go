@@ -17,7 +17,7 @@ type target struct {
 }
 
 func (c *compiler) target(n karl.Node, how access) *target {
-	c.p.Pure = false
+	c.effect()
 	c.p.Size++
 	t := &target{at: spanOf(n)}
 	name, ok := n.(*karl.Name)
