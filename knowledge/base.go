@@ -85,6 +85,9 @@ func New(opts ...Option) *Base {
 	}
 	b.store.Init(func() int64 { return int64(now()) }, store.Limits{Variables: b.limits.Variables, Array: b.limits.Array})
 	b.store.Exact = o.exact
+	for _, t := range o.traces {
+		b.store.Trace(t.pattern, t.capacity)
+	}
 	b.env = eval.NewEnv(&b.store, eval.Limits{CallDepth: b.limits.CallDepth, String: b.limits.String, Functions: b.limits.Variables})
 	b.env.Files, b.env.Environ, b.env.Sleep = o.files, o.env, o.sleep
 	b.env.Print = b.print
@@ -214,7 +217,7 @@ func lookup(r *store.Record) (Record, bool) {
 		return Record{}, false
 	}
 	r.Look()
-	return Record{Value: r.Value(), Time: r.Age(), Clock: r.Clock, Quality: r.Quality, WriteQuality: r.WriteQuality}, true
+	return newRecord(r.Copy()), true
 }
 
 // Set writes a variable and marks it to be sent; Send and the next Evaluate or

@@ -137,3 +137,37 @@ func ExampleEvalSettings() {
 	fmt.Println(err)
 	// Output: 1:1: stopped after 1000 steps: limit reached
 }
+
+func ExampleBase_Watch() {
+	kb := knowledge.New()
+	defer kb.Close()
+	kb.Set("agent.1.ready", karl.Int(1))
+	for c := range kb.Watch(context.Background(), "agent.*") {
+		switch c.Kind {
+		case knowledge.Current:
+			fmt.Println("that is all for now")
+			go kb.Set("agent.2.ready", karl.Int(1))
+		case knowledge.Set:
+			fmt.Println(c.Name, c.Record.Value)
+		}
+		if c.Name == "agent.2.ready" {
+			break
+		}
+	}
+	// Output:
+	// agent.1.ready 1
+	// that is all for now
+	// agent.2.ready 1
+}
+
+func ExampleWithHistory() {
+	kb := knowledge.New(knowledge.WithHistory("pose", 2))
+	defer kb.Close()
+	kb.Evaluate(".i[0->5)(pose = .i * 10)", nil)
+	for _, r := range kb.History("pose") {
+		fmt.Println(r.Value)
+	}
+	// Output:
+	// 30
+	// 40
+}

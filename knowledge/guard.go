@@ -73,6 +73,9 @@ func (g Guard) Set(name string, v karl.Value) error {
 // SetIndex is Base.SetIndex.
 func (g Guard) SetIndex(name string, i int, v karl.Value) error { return g.base().setIndex(name, i, v) }
 
+// History is Base.History.
+func (g Guard) History(name string) []Record { return g.base().history(name) }
+
 // SetQuality is Base.SetQuality.
 func (g Guard) SetQuality(name string, quality uint32) error {
 	return g.base().setQuality(name, quality)

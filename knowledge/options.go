@@ -23,6 +23,12 @@ type options struct {
 	env      bool
 	sleep    bool
 	sinks    []Sink
+	traces   []trace
+}
+
+type trace struct {
+	pattern  string
+	capacity int
 }
 
 // WithID names the base among its peers. The default is the host's name, a
@@ -68,6 +74,17 @@ func WithEnv() Option { return func(o *options) { o.env = true } }
 
 // WithSleep lets programs sleep with #sleep. They sleep under the base's lock.
 func WithSleep() Option { return func(o *options) { o.sleep = true } }
+
+// WithHistory lets the variables whose names match pattern keep their newest n
+// values, which [Base.History] returns; in a pattern each * stands for any text.
+// n below 1 keeps none, and more than 1,048,576 are not kept. Where several
+// patterns match, the last one decides. Each write of such a variable reads the
+// clock. MADARA knows it as set_history_capacity.
+func WithHistory(pattern string, n int) Option {
+	return func(o *options) {
+		o.traces = append(o.traces, trace{pattern, min(max(n, 0), 1<<20)})
+	}
+}
 
 // Sink takes what a base sends: the clock of the message, and the variables
 // that changed since the last one, newest values, in the order of their first

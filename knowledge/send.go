@@ -90,10 +90,7 @@ func (b *Base) runSender(only []string) {
 		var clock uint64
 		s.records, clock = b.store.TakeMarks(s.records[:0], only)
 		for _, r := range s.records {
-			s.updates = append(s.updates, Update{Name: r.Name(), Record: Record{
-				Value: r.Value(), Time: r.Age(), Clock: r.Clock,
-				Quality: r.Quality, WriteQuality: r.WriteQuality,
-			}})
+			s.updates = append(s.updates, Update{Name: r.Name(), Record: newRecord(r.Copy())})
 		}
 		b.unlock()
 		if len(s.updates) > 0 {

@@ -4,7 +4,6 @@
 package store
 
 import (
-	"time"
 	"unsafe"
 
 	"github.com/madara-go/madara/karl"
@@ -38,11 +37,12 @@ const (
 	guarded uint32 = 1 << 11 // Quality and WriteQuality differ: each write must compare them
 	watched uint32 = 1 << 12 // somebody waits for a change
 	exact   uint32 = 1 << 13 // each write reads the clock
+	traced  uint32 = 1 << 14 // each write goes into the history
 
 	// SettledFlags are those a record has when a write has nothing to do beyond
 	// storing the value.
 	SettledFlags = quiet | changed | stamped
-	settledMask  = kindMask | SettledFlags | guarded | watched | exact
+	settledMask  = kindMask | SettledFlags | guarded | watched | exact | traced
 
 	local   uint32 = 1 << 16 // the name starts with a dot
 	marked  uint32 = 1 << 17 // on the list of what is to be sent
@@ -51,6 +51,7 @@ const (
 	dead    uint32 = 1 << 20 // removed from the index; nobody may use it
 	key     uint32 = 1 << 21 // named by a program or written, and not deleted since
 	owned   uint32 = 1 << 22 // the array payload was never handed out and has spare capacity
+	silent  uint32 = 1 << 24 // touched only by writes that wake no waiter
 	dated   uint32 = 1 << 23 // on the list of those stamped since the clock was raised
 )
 
@@ -127,9 +128,6 @@ func (r *Record) Hold(named bool) {
 		r.State |= key
 	}
 }
-
-// Age is the time of insertion as a duration of the host's monotonic clock.
-func (r *Record) Age() time.Duration { return time.Duration(r.Time) }
 
 // Look forgets that the record is stamped, so that the next write has a time
 // that is not earlier than this look at the metadata.

@@ -39,9 +39,12 @@ type Store struct {
 	touches []*Record // watched ones written during this hold
 	stale   int       // dead records on marks, changes and stamps
 
-	sides   []side // sides[0] is unused
-	unsided []uint32
-	round   uint64
+	sides    []side // sides[0] is unused
+	unsided  []uint32
+	round    uint64
+	watches  []*Watch
+	sequence uint64 // of changes that watches are told
+	traces   []trace
 }
 
 // Init makes an empty store usable.
@@ -70,6 +73,12 @@ func (s *Store) Intern(name string) (*Record, error) {
 	r := s.add(name)
 	if s.Exact {
 		r.State |= exact
+	}
+	if len(s.watches) > 0 {
+		s.watchNew(r)
+	}
+	if len(s.traces) > 0 {
+		s.traceNew(r)
 	}
 	return r, nil
 }
@@ -153,20 +162,25 @@ func (s *Store) wrote(r *Record, w Write) {
 		s.changes = append(s.changes, r)
 	}
 	r.State = st
-	if st&(watched|touched) == watched {
-		if w&NoSignal == 0 {
-			s.touch(r)
-		} else if p := s.sides[r.side].published; p != nil {
-			p.store(r)
-		}
+	if st&traced != 0 {
+		s.sides[r.side].history.push(r)
+	}
+	if st&watched != 0 {
+		s.touch(r, w&NoSignal != 0)
 	}
 }
 
-// touch notes a change that is not a write for those who wait.
-func (s *Store) touch(r *Record) {
-	if r.State&(watched|touched) == watched {
+// touch notes a change for those who wait and watch.
+func (s *Store) touch(r *Record, quietly bool) {
+	switch {
+	case r.State&touched == 0:
 		r.State |= touched
+		if quietly {
+			r.State |= silent
+		}
 		s.touches = append(s.touches, r)
+	case !quietly:
+		r.State &^= silent
 	}
 }
 
@@ -292,17 +306,33 @@ func (s *Store) Clear(r *Record) bool {
 	r.State &^= key
 	if r.Exists() {
 		r.put(karl.Value{})
-		s.touch(r)
+		s.vanish(r, Cleared)
 	}
 	return was
+}
+
+// vanish notes that the value went.
+func (s *Store) vanish(r *Record, why Event) {
+	if r.State&watched != 0 {
+		s.sides[r.side].gone = why
+		s.touch(r, false)
+	}
 }
 
 // Delete takes the variable away: a held record stays, absent and without
 // metadata, any other leaves the index.
 func (s *Store) Delete(r *Record) bool {
-	was := s.Clear(r)
+	was := r.State&key != 0
+	if was || r.Exists() {
+		r.put(karl.Value{})
+		s.vanish(r, Deleted)
+	}
 	s.forget(r)
+	if r.side != 0 {
+		s.sides[r.side].history.clear()
+	}
 	if r.State&(held|watched) == 0 {
+		s.dropSide(r)
 		s.drop(r)
 	}
 	return was
@@ -345,11 +375,12 @@ func (r *Record) unmarked() {
 func (s *Store) Reset() {
 	s.merge()
 	for _, r := range s.sorted {
-		if r.Exists() {
-			r.put(karl.Value{})
-			s.touch(r)
-		}
+		r.put(karl.Value{})
+		s.vanish(r, WasReset)
 		s.forget(r)
+		if r.side != 0 {
+			s.sides[r.side].history.clear()
+		}
 		r.State &^= changed | dated
 		r.unmarked()
 	}
@@ -365,8 +396,12 @@ func (s *Store) Reset() {
 			kept = append(kept, r)
 			continue
 		}
+		s.dropSide(r)
 		s.names.Delete(r.name)
 		r.State |= dead
+	}
+	for _, w := range s.watches {
+		w.reset()
 	}
 	s.sorted, s.tail, s.dead = kept, len(kept), 0
 }
@@ -405,5 +440,8 @@ func (s *Store) Argument(r *Record, v karl.Value) {
 	r.put(v)
 	if v.Exists() {
 		r.State |= key
+	}
+	if r.State&watched != 0 {
+		s.touch(r, true)
 	}
 }

@@ -4,6 +4,10 @@ package store
 type side struct {
 	waiters   []*Waiter
 	published *Published
+	watches   []*pending
+	changed   uint64 // Store.sequence at the last change that watches were told
+	gone      Event  // why there is no value
+	history   *history
 }
 
 // Waiter is somebody who sleeps until a record changes. It is used by one
@@ -70,18 +74,38 @@ func (s *Store) Unregister(w *Waiter) {
 				break
 			}
 		}
-		if len(d.waiters) > 0 || d.published != nil {
-			continue
-		}
-		if cap(d.waiters) > 16 {
+		if cap(d.waiters) > 16 && len(d.waiters) == 0 {
 			d.waiters = nil
 		}
-		s.unsided = append(s.unsided, r.side)
-		r.side = 0
-		r.State &^= watched
-		s.Release(r)
+		s.leaveSide(r)
 	}
 	w.on = w.on[:0]
+}
+
+// leaveSide gives up what a record does not need any more because somebody left it.
+func (s *Store) leaveSide(r *Record) {
+	d := &s.sides[r.side]
+	if len(d.watches) == 0 && d.history == nil && !s.Exact {
+		r.State &^= exact
+	}
+	if len(d.waiters) > 0 || len(d.watches) > 0 || d.published != nil {
+		return
+	}
+	r.State &^= watched
+	if d.history == nil {
+		s.dropSide(r)
+		s.Release(r)
+	}
+}
+
+func (s *Store) dropSide(r *Record) {
+	if r.side == 0 {
+		return
+	}
+	waiters := s.sides[r.side].waiters // keeps its capacity
+	s.sides[r.side] = side{waiters: waiters[:0]}
+	s.unsided = append(s.unsided, r.side)
+	r.side = 0
 }
 
 // Release removes a record that has no value and that nobody holds, waits for
@@ -99,18 +123,38 @@ func (s *Store) Touched() bool { return len(s.touches) > 0 }
 // wakes the rest, who then look for themselves.
 const checksPerHold = 10_000
 
-// Settle wakes the waiters of what changed during the hold that ends now: each
-// at most once, those with Ready only if it holds.
+// Settle tells those who wait and watch what changed during the hold that ends
+// now: each waiter at most once, those with Ready only if it holds.
 func (s *Store) Settle() {
 	s.round++
 	checks := 0
 	for i := 0; i < len(s.touches); i++ { // Ready writes nothing, so the list does not grow
 		r := s.touches[i]
 		s.touches[i] = nil
-		r.State &^= touched
+		signal := r.State&silent == 0
+		r.State &^= touched | silent
+		if r.side == 0 {
+			continue
+		}
 		d := &s.sides[r.side]
 		if d.published != nil {
 			d.published.store(r)
+		}
+		if len(d.watches) > 0 {
+			leaves := !r.Exists() && r.State&(held|key) == 0 && len(d.waiters) == 0 && d.published == nil
+			if r.Exists() || d.gone != WasReset { // a reset is told once, not for each
+				s.tell(r, d, leaves)
+			}
+			if leaves {
+				d.watches = nil
+				r.State &^= watched
+				s.dropSide(r)
+				s.drop(r)
+				continue
+			}
+		}
+		if !signal {
+			continue
 		}
 		for _, w := range d.waiters {
 			if w.round == s.round {
