@@ -299,11 +299,10 @@ func (s *Store) elementInPlace(r *Record, i int, e karl.Value) bool {
 }
 
 // Clear takes the value away and keeps record, quality and clock. It reports
-// whether the variable was a key. A record without a value is skipped when the
+// whether the variable is a key. A record without a value is skipped when the
 // marks are taken.
 func (s *Store) Clear(r *Record) bool {
 	was := r.State&key != 0
-	r.State &^= key
 	if r.Exists() {
 		r.put(karl.Value{})
 		s.vanish(r, Cleared)
