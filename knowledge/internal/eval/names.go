@@ -73,7 +73,7 @@ func (d *dynamicName) expand(f *Frame) []byte {
 			}
 		}
 	}
-	if err == nil && bytes.IndexByte(name, '{') >= 0 {
+	if err == nil && bytes.ContainsAny(name, "{}") {
 		name, err = e.appendExpanded(nil, string(name))
 	}
 	if err != nil {
