@@ -1,78 +1,41 @@
-package karl
+package karl_test
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
-	"strconv"
-	"strings"
 	"testing"
+
+	"github.com/madara-go/madara/karl"
+	"github.com/madara-go/madara/karl/karltest"
 )
 
-// A chunk file holds programs separated by lines of ---. A fault that a program
-// must have is told at the end of its line, by ### column "message", where the
-// message is a regular expression. Faults must be all of a program's.
-var expectedFault = regexp.MustCompile(`\s*### (\d+) ("(?:[^"\\]|\\.)*")`)
-
-type place struct{ line, column int }
-
-// splitExpectations takes the expected faults out of a program.
-func splitExpectations(t *testing.T, chunk string) (src string, want map[place]string) {
-	want = map[place]string{}
-	lines := strings.Split(chunk, "\n")
-	for i, line := range lines {
-		for _, m := range expectedFault.FindAllStringSubmatch(line, -1) {
-			column, _ := strconv.Atoi(m[1])
-			message, err := strconv.Unquote(m[2])
-			if err != nil {
-				t.Errorf("%s: %v", line, err)
-			}
-			want[place{i + 1, column}] = message
-		}
-		lines[i] = expectedFault.ReplaceAllString(line, "")
-	}
-	return strings.Join(lines, "\n"), want
-}
-
+// TestChunks checks that the programs of testdata have the faults their files
+// say, and no others.
 func TestChunks(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.karl")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no chunk files", err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		line := 1
-		for _, chunk := range strings.Split(string(data), "\n---\n") {
-			src, want := splitExpectations(t, chunk)
-			name := filepath.Base(file) + ":" + strconv.Itoa(line)
-			t.Run(name, func(t *testing.T) { checkFaults(t, src, want) })
-			line += strings.Count(chunk, "\n") + 2
-		}
+	for _, c := range karltest.Read(t, "testdata/*.karl") {
+		t.Run(c.Name, func(t *testing.T) { checkFaults(t, c) })
 	}
 }
 
-func checkFaults(t *testing.T, src string, want map[place]string) {
-	p, err := Parse("", src)
+func checkFaults(t *testing.T, c karltest.Chunk) {
+	p, err := karl.Parse("", c.Source)
+	want := c.Faults
 	if err == nil {
-		checkRoundTrip(t, p)
+		karl.CheckRoundTrip(t, p)
 	} else {
-		for _, e := range err.(ErrorList) {
-			at := place{e.Pos.Line, e.Pos.Column}
-			pattern, ok := want[at]
-			if !ok {
-				t.Errorf("unexpected fault in\n%s\n%v", src, e)
-				continue
+	faults:
+		for _, e := range err.(karl.ErrorList) {
+			for i, f := range want {
+				if f.Line == e.Pos.Line && f.Column == e.Pos.Column {
+					if !f.Message.MatchString(e.Msg) {
+						t.Errorf("in\n%s\n%v, want a message like %s", c.Source, e, f.Message)
+					}
+					want = append(want[:i:i], want[i+1:]...)
+					continue faults
+				}
 			}
-			delete(want, at)
-			if !regexp.MustCompile(pattern).MatchString(e.Msg) {
-				t.Errorf("in\n%s\n%v, want a message like %s", src, e, pattern)
-			}
+			t.Errorf("unexpected fault in\n%s\n%v", c.Source, e)
 		}
 	}
-	for at, pattern := range want {
-		t.Errorf("in\n%s\nno fault at %d:%d, want one like %s", src, at.line, at.column, pattern)
+	for _, f := range want {
+		t.Errorf("in\n%s\nno fault at %d:%d, want one like %s", c.Source, f.Line, f.Column, f.Message)
 	}
 }

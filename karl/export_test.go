@@ -1,0 +1,4 @@
+package karl
+
+// CheckRoundTrip is for tests outside the package.
+var CheckRoundTrip = checkRoundTrip
