@@ -1,0 +1,26 @@
+package transport
+
+import (
+	"context"
+	"errors"
+)
+
+// Errors of links.
+var (
+	ErrClosed   = errors.New("transport is closed")
+	ErrTooLarge = errors.New("payload is too large")
+	ErrTopic    = errors.New("topic cannot be used on this link")
+	ErrSettings = errors.New("setting is out of range")
+)
+
+// Errors of calls.
+var (
+	ErrTimeout     error = timeoutError{}
+	ErrUnreachable       = errors.New("target cannot be reached")
+	ErrBusy              = errors.New("target is busy")
+)
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string        { return "no response in time" }
+func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

@@ -1,0 +1,300 @@
+// Package hub is what the links of package transport have in common: counters,
+// and the fan-out of messages to subscriptions.
+package hub
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/petermattis/goid"
+
+	"github.com/madara-go/madara/transport"
+)
+
+// Counters count for a link. They may be used by many goroutines.
+type Counters struct {
+	sent, sentBytes, received, receivedBytes atomic.Uint64
+	drops                                    [transport.Drops]atomic.Uint64
+}
+
+// Sent counts a datagram that left.
+func (c *Counters) Sent(bytes int) {
+	c.sent.Add(1)
+	c.sentBytes.Add(uint64(bytes))
+}
+
+// Received counts a datagram that arrived.
+func (c *Counters) Received(bytes int) {
+	c.received.Add(1)
+	c.receivedBytes.Add(uint64(bytes))
+}
+
+// Drop counts n drops.
+func (c *Counters) Drop(d transport.Drop, n uint64) { c.drops[d].Add(n) }
+
+// Stats returns a copy.
+func (c *Counters) Stats() transport.Stats {
+	s := transport.Stats{
+		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(),
+		Received: c.received.Load(), ReceivedBytes: c.receivedBytes.Load(),
+	}
+	for i := range c.drops {
+		s.Drops[i] = c.drops[i].Load()
+	}
+	return s
+}
+
+// Buffer is a message on its way to subscriptions, shared by all of them.
+type Buffer struct {
+	transport.Message
+	data []byte // what Message.Payload is part of
+	refs atomic.Int32
+	hub  *Hub
+}
+
+// Data returns the buffer's bytes, for whoever fills it before Dispatch.
+func (b *Buffer) Data() []byte { return b.data }
+
+// Release gives a buffer back that was not dispatched.
+func (b *Buffer) Release() {
+	if b.refs.Add(-1) == 0 {
+		b.Message = transport.Message{}
+		b.hub.pool.Put(b)
+	}
+}
+
+// Hub hands messages to the subscriptions of their topics.
+type Hub struct {
+	Counters
+	pool sync.Pool
+
+	mu     sync.RWMutex
+	topics map[string][]*subscription
+	closed bool
+}
+
+// Get returns a buffer of at least size bytes.
+func (h *Hub) Get(size int) *Buffer {
+	b, _ := h.pool.Get().(*Buffer)
+	if b == nil {
+		b = &Buffer{hub: h}
+	}
+	if cap(b.data) < size {
+		b.data = make([]byte, size)
+	}
+	b.data = b.data[:cap(b.data)]
+	b.refs.Store(1)
+	return b
+}
+
+// Dispatch hands a filled buffer to the subscriptions of its topic. It takes the
+// buffer over.
+func (h *Hub) Dispatch(b *Buffer) {
+	h.mu.RLock()
+	for _, s := range h.topics[b.Topic] {
+		b.refs.Add(1)
+		s.put(b)
+	}
+	h.mu.RUnlock()
+	b.Release()
+}
+
+// Subscribers returns how many subscriptions a topic has.
+func (h *Hub) Subscribers(topic string) int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return len(h.topics[topic])
+}
+
+// Subscribe adds a subscription.
+func (h *Hub) Subscribe(topic string, o *transport.SubscribeOptions, handle func(*transport.Message)) (transport.Subscription, error) {
+	depth, policy := transport.DefaultDepth, transport.DropOldest
+	if o != nil {
+		if o.Depth < 0 || o.Depth > transport.MaxDepth {
+			return nil, fmt.Errorf("SubscribeOptions.Depth is %d, allowed is 0 to %d: %w", o.Depth, transport.MaxDepth, transport.ErrSettings)
+		}
+		if o.Policy > transport.KeepLast {
+			return nil, fmt.Errorf("SubscribeOptions.Policy is %d, allowed is DropOldest, DropNewest or KeepLast: %w", o.Policy, transport.ErrSettings)
+		}
+		if o.Depth > 0 {
+			depth = o.Depth
+		}
+		policy = o.Policy
+	}
+	if policy == transport.KeepLast {
+		depth = 1
+	}
+	s := &subscription{
+		hub: h, topic: topic, newest: policy == transport.DropNewest, handle: handle,
+		ring: make([]*Buffer, depth), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, transport.ErrClosed
+	}
+	if h.topics == nil {
+		h.topics = map[string][]*subscription{}
+	}
+	h.topics[topic] = append(h.topics[topic], s)
+	go s.run()
+	return s, nil
+}
+
+// Close closes all subscriptions and waits for their handlers.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	var all []*subscription
+	for _, list := range h.topics {
+		all = append(all, list...)
+	}
+	h.mu.Unlock()
+	for _, s := range all {
+		s.Close()
+	}
+}
+
+// Inside panics if the caller is a handler of one of the subscriptions.
+func (h *Hub) Inside(call string) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	id := goid.Get()
+	for _, list := range h.topics {
+		for _, s := range list {
+			if s.goroutine.Load() == id {
+				panic("transport: " + call + " called by a handler of a subscription, which it would wait for")
+			}
+		}
+	}
+}
+
+type subscription struct {
+	hub    *Hub
+	topic  string
+	newest bool // a full ring drops the new message
+	handle func(*transport.Message)
+
+	goroutine          atomic.Int64
+	delivered, dropped atomic.Uint64
+
+	mu     sync.Mutex
+	ring   []*Buffer
+	first  int
+	count  int
+	closed bool
+	wake   chan struct{}
+	done   chan struct{}
+}
+
+func (s *subscription) put(b *Buffer) {
+	var out *Buffer
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		out = b
+	case s.count < len(s.ring):
+		s.ring[(s.first+s.count)%len(s.ring)] = b
+		s.count++
+	default:
+		s.dropped.Add(1)
+		s.hub.Drop(transport.DropInbox, 1)
+		if s.newest {
+			out = b
+			break
+		}
+		out = s.ring[s.first]
+		s.ring[s.first] = b
+		s.first = (s.first + 1) % len(s.ring)
+	}
+	s.mu.Unlock()
+	if out != nil {
+		out.Release()
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *subscription) take() (b *Buffer, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.count == 0 {
+		return nil, s.closed
+	}
+	b = s.ring[s.first]
+	s.ring[s.first] = nil
+	s.first = (s.first + 1) % len(s.ring)
+	s.count--
+	return b, false
+}
+
+func (s *subscription) run() {
+	s.goroutine.Store(goid.Get())
+	defer close(s.done)
+	for {
+		b, closed := s.take()
+		switch {
+		case closed:
+			return
+		case b == nil:
+			<-s.wake
+		default:
+			s.handle(&b.Message)
+			s.delivered.Add(1)
+			b.Release()
+		}
+	}
+}
+
+// Stats is Subscription.Stats.
+func (s *subscription) Stats() transport.SubscriptionStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return transport.SubscriptionStats{Delivered: s.delivered.Load(), Dropped: s.dropped.Load(), Waiting: s.count}
+}
+
+// Close is Subscription.Close.
+func (s *subscription) Close() error {
+	if s.goroutine.Load() == goid.Get() {
+		panic("transport: Subscription.Close called by its handler, which it would wait for")
+	}
+	s.mu.Lock()
+	waiting := s.ring
+	if !s.closed {
+		s.closed = true
+		s.ring, s.count = nil, 0
+	} else {
+		waiting = nil
+	}
+	s.mu.Unlock()
+	for _, b := range waiting {
+		if b != nil {
+			b.Release()
+		}
+	}
+	s.hub.remove(s)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	<-s.done
+	return nil
+}
+
+func (h *Hub) remove(s *subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.topics[s.topic]
+	for i, x := range list {
+		if x == s {
+			h.topics[s.topic] = append(append([]*subscription{}, list[:i]...), list[i+1:]...)
+			if len(h.topics[s.topic]) == 0 {
+				delete(h.topics, s.topic)
+			}
+			return
+		}
+	}
+}
