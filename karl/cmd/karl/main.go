@@ -1,0 +1,98 @@
+// Command karl evaluates and runs programs of the language KaRL.
+//
+//	karl eval [--print] [--json] [--set NAME=VALUE]... EXPR...
+//	karl eval --batch FILE
+//	karl run [--every 100ms] [--for 5s] [--until EXPR] [--init EXPR] [--set NAME=VALUE]... FILE...
+//	karl version
+//
+// eval evaluates its arguments, one after the other, in one knowledge base and
+// prints the value of the last. run does the same with files, once or again and
+// again, and prints what the programs print. A file named - is standard input.
+// A program that starts with - goes after --.
+//
+// Results go to standard output, diagnostics to standard error: file, line,
+// column and message of each fault, with the line of the program and a caret
+// under it. The exit code is 0 if all went well, 1 if --until was not reached, 2
+// for a wrong command line, 3 for a program that does not compile, 4 for one that
+// failed, and 5 if a file could not be read or the output not be written.
+//
+// Programs may read and write files below the working directory, read the
+// environment and sleep. Those of a batch (see --batch in "karl eval --help")
+// find no files and are bounded in time and memory.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+const description = `Evaluate and run programs of the language KaRL.
+
+Exit codes: 0 ok, 1 --until not reached, 2 wrong usage, 3 compile error, 4 run-time error, 5 input or output failed.`
+
+// cli is the command line. A new subcommand is a field here.
+type cli struct {
+	Eval    evalCmd    `cmd:"" help:"Evaluate programs given as arguments and print the value of the last."`
+	Run     runCmd     `cmd:"" help:"Run program files, once or on a schedule."`
+	Version versionCmd `cmd:"" help:"Print the version of the command."`
+}
+
+// process is what a subcommand has of its surroundings.
+type process struct {
+	in  io.Reader
+	out *output
+	err io.Writer
+
+	stdin bool // standard input has been read
+}
+
+func main() {
+	ignoreBrokenPipes()
+	p := &process{in: os.Stdin, out: &output{w: os.Stdout}, err: os.Stderr}
+	os.Exit(p.main(os.Args[1:]))
+}
+
+func (p *process) main(args []string) int {
+	parser, err := kong.New(&cli{},
+		kong.Name("karl"),
+		kong.Description(description),
+		kong.Writers(p.out, p.err),
+		kong.Exit(func(int) { os.Exit(p.report(nil)) }), // after --help
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		panic(err) // the tags of cli are wrong
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return p.usage(err)
+	}
+	return p.report(ctx.Run(p))
+}
+
+// usage reports a command line that is wrong.
+func (p *process) usage(err error) int {
+	if p.out.broken() != nil { // the help could not be written
+		return p.report(nil)
+	}
+	message := err.Error()
+	usage, help := "karl <command> [flags]", "karl --help"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if node := parse.Context.Selected(); node != nil {
+			usage, help = "karl "+node.Summary(), "karl "+node.Path()+" --help"
+			message = strings.TrimPrefix(message, node.Path()+": ")
+		}
+	}
+	fmt.Fprintf(p.err, "karl: %s\n", message)
+	if strings.HasPrefix(message, "unknown flag") {
+		fmt.Fprintln(p.err, "A program that starts with - goes after --.")
+	}
+	fmt.Fprintf(p.err, "Usage: %s\nRun %q for the flags.\n", usage, help)
+	return exitUsage
+}

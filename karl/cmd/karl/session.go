@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/madara-go/madara/karl"
+	"github.com/madara-go/madara/knowledge"
+)
+
+// flags are those that eval and run have in common.
+type flags struct {
+	Set      []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a variable first. VALUE is a KaRL expression up to the end of the argument; a text has quotes of its own: --set \"name='a;b'\". May be repeated."`
+	MaxSteps *uint64        `placeholder:"N" help:"Statements, loop turns and calls after which an evaluation fails; 0 is no limit."`
+	Timeout  *time.Duration `placeholder:"TIME" help:"Time after which an evaluation fails, as 10s."`
+	Print    bool           `help:"Print all variables at the end, a line name=value each."`
+	JSON     bool           `name:"json" help:"Print one JSON object at the end: result, vars, and error if there is one. What programs print goes to standard error then."`
+}
+
+// Validate is called by those of the subcommands, which kong calls.
+func (f *flags) Validate() error {
+	for _, arg := range f.Set {
+		name, value, ok := strings.Cut(arg, "=")
+		switch {
+		case !ok:
+			return fmt.Errorf("--set %s: want NAME=VALUE", arg)
+		case !karl.IsName(name):
+			return fmt.Errorf("--set %s: %q is not the name of a variable", arg, name)
+		case strings.TrimSpace(value) == "":
+			return fmt.Errorf("--set %s: the value is missing; an empty text is %s''", arg, arg)
+		}
+	}
+	if f.Timeout != nil && *f.Timeout <= 0 {
+		return fmt.Errorf("--timeout %v: want a time above 0", *f.Timeout)
+	}
+	return nil
+}
+
+// text is the source of a program.
+type text struct{ name, src string }
+
+// load reads program files. The first line may be #! and a command.
+func (p *process) load(files []string) ([]text, error) {
+	var texts []text
+	var errs []error
+	for _, file := range files {
+		b, err := p.read(file)
+		if err != nil {
+			if errors.Is(err, errTwice) {
+				return nil, fail(exitUsage, err)
+			}
+			errs = append(errs, err)
+			continue
+		}
+		if file == "-" {
+			file = "<stdin>"
+		}
+		texts = append(texts, text{file, withoutShebang(string(b))})
+	}
+	if errs != nil {
+		return nil, fail(exitIO, errs...)
+	}
+	return texts, nil
+}
+
+var errTwice = errors.New("standard input (-) can be read once only")
+
+// read returns a file, and of one that is too long for a program only enough to
+// be told so.
+func (p *process) read(file string) ([]byte, error) {
+	in := p.in
+	if file == "-" {
+		if p.stdin {
+			return nil, errTwice
+		}
+		p.stdin = true
+	} else {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	return io.ReadAll(io.LimitReader(in, karl.DefaultMaxSource+1))
+}
+
+// withoutShebang blanks a first line that starts with #!, so that all positions
+// stay as they are.
+func withoutShebang(src string) string {
+	if !strings.HasPrefix(src, "#!") {
+		return src
+	}
+	end := strings.IndexByte(src, '\n')
+	if end < 0 {
+		end = len(src)
+	}
+	return strings.Repeat(" ", end) + src[end:]
+}
+
+// parse parses all texts, so that nothing runs if one is faulty.
+func parse(texts []text) ([]*karl.Program, error) {
+	var programs []*karl.Program
+	var errs []error
+	for _, t := range texts {
+		program, err := karl.Parse(t.name, t.src)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		programs = append(programs, program)
+	}
+	if errs != nil {
+		return nil, fail(exitCompile, errs...)
+	}
+	return programs, nil
+}
+
+// settings returns the texts of --set.
+func (f *flags) settings() []text {
+	var texts []text
+	for _, arg := range f.Set {
+		name, value, _ := strings.Cut(arg, "=")
+		texts = append(texts, text{"--set " + name, value})
+	}
+	return texts
+}
+
+// session is a knowledge base with the programs that run in it.
+type session struct {
+	p     *process
+	flags *flags
+	kb    *knowledge.Base
+	files *os.Root
+
+	evaluated bool
+	last      karl.Value // of the program that ran last
+}
+
+func newSession(p *process, f *flags) *session {
+	s := &session{p: p, flags: f}
+	var printed io.Writer = p.out
+	if f.JSON {
+		printed = p.err
+	}
+	options := []knowledge.Option{knowledge.WithOutput(printed), knowledge.WithEnv(), knowledge.WithSleep()}
+	if files, err := os.OpenRoot("."); err == nil {
+		s.files = files
+		options = append(options, knowledge.WithFiles(files))
+	}
+	s.kb = knowledge.New(options...)
+	return s
+}
+
+func (s *session) close() {
+	s.kb.Close()
+	if s.files != nil {
+		s.files.Close()
+	}
+}
+
+// interruptible returns a context that ends with the first signal to stop, or
+// when the output breaks. The next signal ends the process.
+func (s *session) interruptible() (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.p.out.onError(cancel)
+	return ctx, func() {
+		s.p.out.onError(nil)
+		cancel(nil)
+		stop()
+	}
+}
+
+// evalSettings returns the settings of an evaluation.
+func (s *session) evalSettings() knowledge.EvalSettings {
+	var settings knowledge.EvalSettings
+	if s.flags.MaxSteps != nil {
+		settings.MaxSteps = *s.flags.MaxSteps
+	}
+	return settings
+}
+
+// evaluate runs an expression once.
+func (s *session) evaluate(ctx context.Context, e *knowledge.Expression, settings knowledge.EvalSettings) (karl.Value, error) {
+	if s.flags.Timeout != nil {
+		limit := *s.flags.Timeout
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("stopped after %v", limit))
+		defer cancel()
+	}
+	v, err := e.EvaluateContext(ctx, &settings)
+	if err != nil {
+		return v, fail(exitEvaluate, err)
+	}
+	return v, nil
+}
+
+// set evaluates the programs of --set and stores what they return.
+func (s *session) set(ctx context.Context, programs []*karl.Program) error {
+	for i, program := range programs {
+		name, _, _ := strings.Cut(s.flags.Set[i], "=")
+		settings := s.evalSettings()
+		settings.Strict = true // a word without quotes is most likely a mistake
+		e, err := s.kb.Bind(program)
+		if err != nil {
+			return fail(exitEvaluate, err)
+		}
+		v, err := s.evaluate(ctx, e, settings)
+		if errors.Is(err, knowledge.ErrMissing) {
+			var f *failure
+			errors.As(err, &f)
+			return fail(exitEvaluate, f.errs[0], fmt.Errorf("a text has quotes of its own: --set \"%s='...'\"", name))
+		}
+		if err != nil {
+			return err
+		}
+		if !v.Exists() {
+			v = karl.Int(0) // as NAME = VALUE does
+		}
+		if err := s.kb.Set(name, v); err != nil {
+			return failf(exitEvaluate, "--set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// run evaluates programs, one after the other.
+func (s *session) run(ctx context.Context, programs []*knowledge.Expression) error {
+	for _, e := range programs {
+		v, err := s.evaluate(ctx, e, s.evalSettings())
+		if err != nil {
+			return err
+		}
+		s.last, s.evaluated = v, true
+	}
+	return nil
+}
+
+// bind binds programs to the base.
+func (s *session) bind(programs []*karl.Program) ([]*knowledge.Expression, error) {
+	var bound []*knowledge.Expression
+	for _, program := range programs {
+		e, err := s.kb.Bind(program)
+		if err != nil {
+			return nil, fail(exitCompile, err)
+		}
+		bound = append(bound, e)
+	}
+	return bound, nil
+}
+
+// show prints what --json or --print asks for.
+func (s *session) show(err error) {
+	switch {
+	case s.flags.JSON:
+		r := record{vars: s.kb.All("")}
+		if err == nil && s.evaluated {
+			r.result = &s.last
+		}
+		var f *failure
+		if errors.As(err, &f) && (f.code == exitCompile || f.code == exitEvaluate) {
+			r.fault = faultOf(f.code, f.errs[0])
+		}
+		r.writeTo(s.p.out)
+	case s.flags.Print:
+		s.kb.WriteTo(s.p.out)
+	}
+}
+
+// text returns a value as #to_string does, in the number format that the
+// programs have set.
+func (s *session) text(v karl.Value) string {
+	const name = "karl_result"
+	if s.kb.Define(name, func(*knowledge.Call) (karl.Value, error) { return v, nil }) == nil {
+		if t, err := s.kb.Evaluate("#to_string("+name+"())", nil); err == nil {
+			return t.String()
+		}
+	}
+	return v.String()
+}
