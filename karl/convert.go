@@ -355,3 +355,30 @@ func (v Value) WithElement(i int, e Value) Value {
 	s[i] = e.Float()
 	return floatsOf(s)
 }
+
+// AppendBytes appends the bytes of a string or file to dst, and nothing for any
+// other kind.
+func (v Value) AppendBytes(dst []byte) []byte {
+	if v.kind.IsString() || v.kind.IsFile() {
+		return append(dst, v.text()...)
+	}
+	return dst
+}
+
+// MakeInts returns an integer array of n elements that at gives.
+func MakeInts(n int, at func(i int) int64) Value {
+	s := make([]int64, n)
+	for i := range s {
+		s[i] = at(i)
+	}
+	return intsOf(s)
+}
+
+// MakeFloats returns a double array of n elements that at gives.
+func MakeFloats(n int, at func(i int) float64) Value {
+	s := make([]float64, n)
+	for i := range s {
+		s[i] = at(i)
+	}
+	return floatsOf(s)
+}
