@@ -6,15 +6,15 @@ import "github.com/madara-go/madara/knowledge"
 // Var here, and about the staged ones, which work on a copy.
 func containerRows() []row {
 	return []row{
-		{"KaRL container: Assignment", 1, assignHandle(".var1")},
-		{"KaRL container: Increments", 1, incrementHandle},
-		{"KaRL staged container: Assignment", 1, staged(func(s *stagedInteger, units int) {
+		{name: "KaRL container: Assignment", per: 1, open: assignHandle(".var1")},
+		{name: "KaRL container: Increments", per: 1, open: incrementHandle},
+		{name: "KaRL staged container: Assignment", per: 1, open: staged(func(s *stagedInteger, units int) {
 			for range units {
 				s.next++
 				s.set(s.next)
 			}
 		})},
-		{"KaRL staged container: Increments", 1, staged(func(s *stagedInteger, units int) {
+		{name: "KaRL staged container: Increments", per: 1, open: staged(func(s *stagedInteger, units int) {
 			for range units {
 				s.add(1)
 			}

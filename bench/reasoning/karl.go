@@ -36,31 +36,31 @@ func assignments() string {
 func karlRows() []row {
 	counts, holds := variableCounts, variableHolds
 	return []row{
-		{"KaRL: Simple Increments", 1, text("++.var1", counts(".var1"))},
-		{"KaRL: Multiple Increments", statements, text(manyIncrements, counts(".var1"))},
-		{"KaRL: Simple Ternary Increments", 1, text("1 => ++.var1", counts(".var1"))},
-		{"KaRL: Multiple Ternary Increments", statements, text(manyTernaries, counts(".var1"))},
-		{"KaRL: Compiled Simple Increments", 1, compiled("++.var1", counts(".var1"))},
-		{"KaRL: Compiled Multiple Inc", statements, compiled(manyIncrements, counts(".var1"))},
-		{"KaRL: Compiled Simple Tern Inc", 1, compiled("1 => ++.var1", counts(".var1"))},
-		{"KaRL: Compiled Multiple Tern Inc", statements, compiled(manyTernaries, counts(".var1"))},
-		{"KaRL: Compiled Single Assign", 1, compiled(".var1 = 1", holds(".var1", 1))},
-		{"KaRL: Compiled Multiple Assign", statements, compiled(manyAssigns, holds("var1", statements))},
-		{"KaRL: Extern Function Call", 1, externCall("function()")},
-		{"KaRL: Compiled Extern Inc Func", 1, externIncrement},
-		{"KaRL: Compiled Extern Multi Calls", statements, externCall(manyCalls)},
-		{"KaRL: Looped Simple Increments", turns, loop(".var2[->.iterations) (++.var1)", ".var1")},
+		{name: "KaRL: Simple Increments", per: 1, open: text("++.var1", counts(".var1"))},
+		{name: "KaRL: Multiple Increments", per: statements, open: text(manyIncrements, counts(".var1"))},
+		{name: "KaRL: Simple Ternary Increments", per: 1, open: text("1 => ++.var1", counts(".var1"))},
+		{name: "KaRL: Multiple Ternary Increments", per: statements, open: text(manyTernaries, counts(".var1"))},
+		{name: "KaRL: Compiled Simple Increments", per: 1, open: compiled("++.var1", counts(".var1"))},
+		{name: "KaRL: Compiled Multiple Inc", per: statements, open: compiled(manyIncrements, counts(".var1"))},
+		{name: "KaRL: Compiled Simple Tern Inc", per: 1, open: compiled("1 => ++.var1", counts(".var1"))},
+		{name: "KaRL: Compiled Multiple Tern Inc", per: statements, open: compiled(manyTernaries, counts(".var1"))},
+		{name: "KaRL: Compiled Single Assign", per: 1, open: compiled(".var1 = 1", holds(".var1", 1))},
+		{name: "KaRL: Compiled Multiple Assign", per: statements, open: compiled(manyAssigns, holds("var1", statements))},
+		{name: "KaRL: Extern Function Call", per: 1, open: externCall("function()")},
+		{name: "KaRL: Compiled Extern Inc Func", per: 1, open: externIncrement},
+		{name: "KaRL: Compiled Extern Multi Calls", per: statements, open: externCall(manyCalls)},
+		{name: "KaRL: Looped Simple Increments", per: turns, open: loop(".var2[->.iterations) (++.var1)", ".var1")},
 		// Without a body the loop needs no turns: it stores where it would end.
 		// The reference's own text lacks the arrow and loops nowhere.
-		{"KaRL: Optimized Loop", turns, loop(".var2[->.iterations)", "")},
-		{"KaRL: Looped Simple Ternary Inc", turns, loop(".var2[->.iterations) (1 => ++.var1)", ".var1")},
+		{name: "KaRL: Optimized Loop", per: turns, open: loop(".var2[->.iterations)", "")},
+		{name: "KaRL: Looped Simple Ternary Inc", per: turns, open: loop(".var2[->.iterations) (1 => ++.var1)", ".var1")},
 		// The reference runs the program of the row above here too.
-		{"KaRL: Looped Multiple Ternary Inc", turns, loop(".var2[->.iterations) (1 => ++.var1)", ".var1")},
-		{"KaRL: Get Variable Reference", 1, getByName},
-		{"KaRL: Get Expanded Reference", 1, getExpanded},
-		{"KaRL: Normal Set Operation", 1, setByName},
-		{"KaRL: Variable Reference Set", 1, assignHandle("var1")},
-		{"KaRL: Variables Inc Var Ref", 1, externHandle},
+		{name: "KaRL: Looped Multiple Ternary Inc", per: turns, open: loop(".var2[->.iterations) (1 => ++.var1)", ".var1")},
+		{name: "KaRL: Get Variable Reference", per: 1, open: getByName},
+		{name: "KaRL: Get Expanded Reference", per: 1, open: getExpanded},
+		{name: "KaRL: Normal Set Operation", per: 1, open: setByName},
+		{name: "KaRL: Variable Reference Set", per: 1, open: assignHandle("var1")},
+		{name: "KaRL: Variables Inc Var Ref", per: 1, open: externHandle},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -19,7 +20,15 @@ func TestUsage(t *testing.T) {
 		{"-nonsense", 2, "not defined: -nonsense"},
 		{"-rounds 5", 2, "at least 6"},
 		{"-rounds x", 2, "invalid value"},
+		{"-rounds 1001", 2, "at most 1000"},
 		{"-time 0s", 2, "at least 1ms"},
+		{"-time 11s", 2, "at most 10s"},
+		{"-cpu 0", 2, `-cpu has "0", each must be a number from 1 to 1024`},
+		{"-cpu 1,,2", 2, `-cpu has ""`},
+		{"-cpu 1,many", 2, `-cpu has "many"`},
+		{"-fail", 2, "-fail needs -compare"},
+		{"-quick -run Atomic -compare /no/such/file", 1, "-compare: open /no/such/file"},
+		{"-quick -run Atomic -compare main_test.go", 1, "not a file of -json"},
 		{"-run (", 2, "-run"},
 		{"-run nothing", 2, "no row matches"},
 		{"-quick file", 2, `unexpected argument "file"`},
@@ -74,6 +83,36 @@ func TestJSON(t *testing.T) {
 	verify(t, stdout.Bytes(), n)
 }
 
+// TestProcessors measures twice, into one file.
+func TestProcessors(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"-quick", "-run", "2 Goroutines|Peek", "-cpu", "2,1", "-json", "-"}, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	if n := runtime.GOMAXPROCS(0); n != before {
+		t.Errorf("GOMAXPROCS is %d, was %d", n, before)
+	}
+	var r results
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.More) != 1 || r.Env.GOMAXPROCS != 2 || r.More[0].Env.GOMAXPROCS != 1 || len(r.Rows) != len(r.More[0].Rows) {
+		t.Errorf("two runs are:\n%s", &stdout)
+	}
+	for _, row := range r.More[0].Rows {
+		if row.Gate != nil && row.Gate.Judged {
+			t.Errorf("%s is judged with one processor", row.Name)
+		}
+	}
+	if one, ok := r.with(1); !ok || one != r.More[0] {
+		t.Error("the run with one processor is not found")
+	}
+	if any, ok := r.with(3); ok || any != &r {
+		t.Error("a run with three processors is found")
+	}
+}
+
 // verify reads a file of -json as a stranger would, by the names it documents.
 func verify(t *testing.T, text []byte, rows int) {
 	t.Helper()
@@ -99,8 +138,8 @@ func verify(t *testing.T, text []byte, rows int) {
 
 // TestWrongCount sees a row fail that counted wrong.
 func TestWrongCount(t *testing.T) {
-	r := row{"wrong", 1, plain(func(counter *int64, n int) { *counter += int64(n) + 1 })}
-	if _, err := measure([]row{r}, 2, 1e6); err == nil || !strings.Contains(err.Error(), "wrong: after") {
+	r := row{name: "wrong", per: 1, open: plain(func(counter *int64, n int) { *counter += int64(n) + 1 })}
+	if _, err := measure([]row{r}, 2, size{each: 1e6}); err == nil || !strings.Contains(err.Error(), "wrong: after") {
 		t.Errorf("measure returned %v", err)
 	}
 }

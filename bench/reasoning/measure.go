@@ -15,13 +15,37 @@ type result struct {
 	Ratio  float64 `json:"ratio_to_mutex"`
 	Allocs float64 `json:"allocs_per_op"`
 	Bytes  float64 `json:"bytes_per_op"`
+
+	// The figure that the row is judged by: the ratio, or another with its unit;
+	// low and high are the quartiles of the rounds.
+	Unit   string  `json:"unit"`
+	Figure float64 `json:"figure"`
+	Low    float64 `json:"figure_low"`
+	High   float64 `json:"figure_high"`
+
+	Clock       string  `json:"clock"` // "cpu" or "wall"
+	P95         float64 `json:"p95_ns,omitempty"`
+	PerVariable float64 `json:"bytes_per_variable,omitempty"`
+	Gate        *gate   `json:"gate,omitempty"`
 }
 
-// results is one run of the command.
+// results is one run of the command with one number of processors.
 type results struct {
 	MutexNS float64     `json:"native_mutex_ns"`
 	Rows    []result    `json:"rows"`
 	Env     environment `json:"env"`
+
+	More []*results `json:"more,omitempty"` // with the other numbers that -cpu gave
+}
+
+// reading is what one round tells about a row, per operation.
+type reading struct {
+	operations  int64
+	ns          float64
+	p95         float64
+	allocs      float64
+	bytes       float64
+	perVariable float64
 }
 
 // prepared is a row that runs, with what was measured so far.
@@ -30,10 +54,8 @@ type prepared struct {
 	*work
 	units      int // in one round
 	operations int64
-	ns         []float64
-	ratio      []float64
-	allocs     []float64
-	bytes      []float64
+	readings   []reading
+	ratios     []float64
 }
 
 // mutexShare is how long the mutex is measured next to a row: the unit needs
@@ -46,53 +68,71 @@ const maxUnits = 1 << 30
 // measure runs all rows in turn, so many rounds, each row about the time given.
 // Slow spells of the machine so hit all rows alike. Beside each row, before and
 // after it, runs the native mutex, which the row's time is divided by.
-func measure(rows []row, rounds int, each time.Duration) (*results, error) {
-	mutex, err := prepareMutex(each / mutexShare)
+func measure(rows []row, rounds int, s size) (*results, error) {
+	mutex, err := prepareMutex(s.each / mutexShare)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]*prepared, len(rows))
 	for i, r := range rows {
-		if list[i], err = prepare(r, each); err != nil {
+		if list[i], err = prepare(r, s.each); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
 	var wall, busy time.Duration
+	var units, parallel []float64
 	for range rounds {
 		runtime.GC()
-		began, busyFrom := time.Now(), now()
+		parallel = append(parallel, parallelism())
 		before, err := mutex.time()
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range list {
-			ns, err := p.sample()
+			began, busyFrom := time.Now(), now()
+			r, err := p.sample(s)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
+			}
+			if !p.wall && !p.allocates { // the collector works beside those that allocate
+				wall += time.Since(began)
+				busy += now() - busyFrom
 			}
 			after, err := mutex.time()
 			if err != nil {
 				return nil, err
 			}
-			p.ratio = append(p.ratio, ns/((before+after)/2))
+			unit := (before.by(p.wall) + after.by(p.wall)) / 2
+			p.readings, p.ratios = append(p.readings, *r), append(p.ratios, r.ns/unit)
 			before = after
+			units = append(units, after.cpu)
 		}
-		wall += time.Since(began)
-		busy += now() - busyFrom
+		for _, p := range list {
+			if p.end != nil {
+				p.end()
+			}
+		}
 	}
-	out := &results{MutexNS: rounded(median(mutex.ns), 3), Env: thisMachine()}
-	out.Env.Rounds, out.Env.RoundMS = rounds, milliseconds(each)
-	out.Env.CPUShare = rounded(float64(busy)/float64(wall), 2)
+	out := &results{MutexNS: rounded(median(units), 3), Env: thisMachine()}
+	out.Env.Rounds, out.Env.RoundMS, out.Env.Quick = rounds, milliseconds(s.each), s.quick
+	if clockName == "cpu" {
+		out.Env.Parallel = rounded(median(parallel), 2)
+	}
+	if wall > 0 {
+		out.Env.CPUShare = rounded(float64(busy)/float64(wall), 2)
+	}
 	for _, p := range append(list, mutex) {
+		if p.work == nil {
+			continue
+		}
 		if err := p.check(p.operations); err != nil {
 			return nil, fmt.Errorf("%s: after %d operations %w", p.name, p.operations, err)
 		}
 	}
 	for _, p := range list {
-		out.Rows = append(out.Rows, result{
-			Name: p.name, NS: rounded(median(p.ns), 4), Ratio: rounded(median(p.ratio), 4),
-			Allocs: rounded(median(p.allocs), 3), Bytes: rounded(median(p.bytes), 2),
-		})
+		r := p.result()
+		r.Gate = gateOf(p.row, &out.Env)
+		out.Rows = append(out.Rows, r)
 	}
 	return out, nil
 }
@@ -100,6 +140,9 @@ func measure(rows []row, rounds int, each time.Duration) (*results, error) {
 // prepare opens a row, warms it up, and finds out how many units take the time
 // given.
 func prepare(r row, each time.Duration) (*prepared, error) {
+	if r.fresh != nil {
+		return &prepared{row: r}, nil
+	}
 	w, err := r.open()
 	if err != nil {
 		return nil, err
@@ -129,34 +172,88 @@ func (p *prepared) do(units int) error {
 	return p.run(units)
 }
 
-// time runs one round and returns the nanoseconds per operation.
-func (p *prepared) time() (float64, error) {
-	began := now()
+// spent is nanoseconds per operation by both clocks.
+type spent struct{ cpu, wall float64 }
+
+func (s spent) by(wall bool) float64 {
+	if wall {
+		return s.wall
+	}
+	return s.cpu
+}
+
+// time runs one round.
+func (p *prepared) time() (spent, error) {
+	began, busyFrom := time.Now(), now()
 	err := p.do(p.units)
-	ns := float64(now()-began) / (float64(p.units) * float64(p.per))
-	p.ns = append(p.ns, ns)
-	return ns, err
-}
-
-// sample is time, and counts what is allocated meanwhile.
-func (p *prepared) sample() (float64, error) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	ns, err := p.time()
-	runtime.ReadMemStats(&after)
+	busy, wall := now()-busyFrom, time.Since(began)
 	n := float64(p.units) * float64(p.per)
-	p.allocs = append(p.allocs, float64(after.Mallocs-before.Mallocs)/n)
-	p.bytes = append(p.bytes, float64(after.TotalAlloc-before.TotalAlloc)/n)
-	return ns, err
+	return spent{float64(busy) / n, float64(wall) / n}, err
 }
 
-func median(of []float64) float64 {
+// sample measures a row once.
+func (p *prepared) sample(s size) (*reading, error) {
+	if p.fresh != nil {
+		return p.fresh(s)
+	}
+	c := count()
+	t, err := p.time()
+	r := c.reading(p.units * p.per)
+	r.ns = t.by(p.wall)
+	return r, err
+}
+
+// result takes the medians of the rounds.
+func (p *prepared) result() result {
+	of := func(f func(reading) float64) []float64 {
+		var list []float64
+		for _, r := range p.readings {
+			list = append(list, f(r))
+		}
+		return list
+	}
+	ns := of(func(r reading) float64 { return r.ns })
+	perVariable := of(func(r reading) float64 { return r.perVariable })
+	out := result{
+		Name: p.name, NS: rounded(median(ns), 4), Ratio: rounded(median(p.ratios), 4),
+		Allocs:      rounded(median(of(func(r reading) float64 { return r.allocs })), 3),
+		Bytes:       rounded(median(of(func(r reading) float64 { return r.bytes })), 2),
+		P95:         rounded(median(of(func(r reading) float64 { return r.p95 })), 0),
+		PerVariable: rounded(median(perVariable), 2),
+		Unit:        p.unit, Clock: clockName,
+	}
+	if p.wall {
+		out.Clock = "wall"
+	}
+	figures := p.ratios
+	switch p.unit {
+	case "":
+		out.Unit = unitMutex
+	case unitMicros:
+		figures = of(func(r reading) float64 { return r.ns / 1e3 })
+	case unitBytes:
+		figures = perVariable
+	}
+	out.Figure = rounded(median(figures), 4)
+	out.Low, out.High = rounded(quantile(figures, 0.25), 4), rounded(quantile(figures, 0.75), 4)
+	return out
+}
+
+func median(of []float64) float64 { return quantile(of, 0.5) }
+
+// quantile returns the value below which a part of the values lies, between two
+// of them in proportion.
+func quantile(of []float64, part float64) float64 {
 	if len(of) == 0 {
 		return 0
 	}
 	s := slices.Sorted(slices.Values(of))
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2
+	at := part * float64(len(s)-1)
+	i := int(at)
+	if i+1 >= len(s) {
+		return s[len(s)-1]
+	}
+	return s[i] + (s[i+1]-s[i])*(at-float64(i))
 }
 
 func rounded(x float64, digits int) float64 {

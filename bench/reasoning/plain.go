@@ -17,30 +17,30 @@ const mutexRow = "Go: Mutex Increments"
 // reach the variable through a call that is not inlined.
 func plainRows() []row {
 	return []row{
-		{"Go: Optimized Assignments", 1, plain(func(p *int64, n int) { *p = assignOptimized(*p, n) })},
-		{"Go: Optimized Increments", 1, plain(func(p *int64, n int) { *p = incrementOptimized(*p, n) })},
-		{"Go: Optimized Ternary Increments", 1, plain(func(p *int64, n int) { *p = ternaryOptimized(*p, n, p != nil) })},
-		{"Go: Virtual Increments", 1, virtual},
-		{"Go: Volatile Assignments", 1, plain(func(p *int64, n int) {
+		{name: "Go: Optimized Assignments", per: 1, open: plain(func(p *int64, n int) { *p = assignOptimized(*p, n) })},
+		{name: "Go: Optimized Increments", per: 1, open: plain(func(p *int64, n int) { *p = incrementOptimized(*p, n) })},
+		{name: "Go: Optimized Ternary Increments", per: 1, open: plain(func(p *int64, n int) { *p = ternaryOptimized(*p, n, p != nil) })},
+		{name: "Go: Virtual Increments", per: 1, open: virtual},
+		{name: "Go: Volatile Assignments", per: 1, open: plain(func(p *int64, n int) {
 			last := *p + int64(n)
 			for i := *p; i < last; i++ {
 				assign(p, i+1)
 			}
 		})},
-		{"Go: Volatile Increments", 1, plain(func(p *int64, n int) {
+		{name: "Go: Volatile Increments", per: 1, open: plain(func(p *int64, n int) {
 			for range n {
 				increment(p)
 			}
 		})},
-		{"Go: Volatile Ternary Increments", 1, plain(func(p *int64, n int) {
+		{name: "Go: Volatile Ternary Increments", per: 1, open: plain(func(p *int64, n int) {
 			for range n {
 				incrementIf(p, p != nil)
 			}
 		})},
-		{"Go: Atomic Increments", 1, atomically},
-		{"Go: Recursive Increments", 1, recursively},
-		{mutexRow, 1, withMutex},
-		{"Go: RWMutex Increments", 1, withRWMutex},
+		{name: "Go: Atomic Increments", per: 1, open: atomically},
+		{name: "Go: Recursive Increments", per: 1, open: recursively},
+		{name: mutexRow, per: 1, open: withMutex},
+		{name: "Go: RWMutex Increments", per: 1, open: withRWMutex},
 	}
 }
 

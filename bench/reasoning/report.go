@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -24,6 +26,7 @@ type environment struct {
 	RoundMS    float64  `json:"round_ms"`
 	Load       *float64 `json:"load,omitempty"`      // of the machine, last minute, at the end
 	CPUShare   float64  `json:"cpu_share,omitempty"` // CPU time by wall time of the rounds
+	Parallel   float64  `json:"parallel,omitempty"`  // processors that two busy goroutines got
 	Quick      bool     `json:"quick,omitempty"`
 }
 
@@ -68,6 +71,9 @@ func (r *results) warnings() []string {
 	if r.Env.Clock == "cpu" && r.Env.CPUShare > 0 && r.Env.CPUShare < 0.8 {
 		list = append(list, "other programs kept the machine busy; look at the ratios only")
 	}
+	if r.Env.GOMAXPROCS > 1 && r.Env.Parallel > 0 && r.Env.Parallel < enough {
+		list = append(list, fmt.Sprintf("two busy goroutines got %.2f processors together; rows of several goroutines do not show contention", r.Env.Parallel))
+	}
 	return list
 }
 
@@ -79,4 +85,26 @@ func (r *results) json() ([]byte, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(r)
 	return b.Bytes(), err
+}
+
+// write writes the file of -json, to standard output for "-", and nothing for "".
+func (r *results) write(name string, file *os.File, stdout io.Writer) error {
+	if name == "" {
+		return nil
+	}
+	text, err := r.json()
+	if err != nil {
+		return err
+	}
+	if file == nil {
+		_, err := stdout.Write(text)
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := file.Write(text); err != nil {
+		return err
+	}
+	return file.Close()
 }

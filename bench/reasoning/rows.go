@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/madara-go/madara/knowledge"
 )
@@ -18,8 +19,45 @@ const (
 // the same list.
 type row struct {
 	name string
-	per  int // operations in one unit: statements of a program, turns of a loop
+	unit string // of the figure the row is judged by; "" is the time of a mutex cycle
+	per  int    // operations in one unit of work: statements of a program, turns of a loop
+
+	// open makes the row ready once; then it runs in each round.
 	open func(...knowledge.Option) (*work, error)
+
+	// fresh, in place of open, does everything in each round: for rows whose
+	// goroutines or memory would disturb the others, or that time single events.
+	fresh func(size) (*reading, error)
+	end   func() // unless nil, called after the row in each round
+
+	// wall says that the row is timed by the wall, because several goroutines
+	// share its work or because it sleeps. CPU time says nothing about those; so
+	// they need a quiet machine.
+	wall       bool
+	goroutines int  // that run start for each run, which allocates
+	allocates  bool // by its nature
+	cpus       int  // that the row's gate needs
+}
+
+// Units of figures that are not a ratio.
+const (
+	unitMutex  = "M"
+	unitMicros = "µs"
+	unitBytes  = "B"
+)
+
+// size is how much a fresh row does.
+type size struct {
+	each  time.Duration // how long it measures, about
+	quick bool          // only to see that it works, also under the race detector
+}
+
+// of returns a number of variables or waiters, a thousand at most when quick.
+func (s size) of(n int) int {
+	if s.quick {
+		return min(n, 1_000)
+	}
+	return n
 }
 
 // work is a row made ready to run. It is for one goroutine.
@@ -34,10 +72,12 @@ type work struct {
 }
 
 // allRows returns the list: the reference's rows in its order and under its
-// names, then the same with other locks and with a sink.
+// names, then the same with other locks and with a sink, then what the reference
+// does not measure.
 func allRows() []row {
 	karl := karlRows()
-	return slices.Concat(karl, containerRows(), plainRows(), nullLockRows(karl), sharingRows())
+	return slices.Concat(karl, containerRows(), plainRows(), nullLockRows(karl), sharingRows(),
+		programRows(), contentionRows(), compileRows(), wakeRows(), scaleRows())
 }
 
 // nullLockRows are some rows again on a base without a lock, which one goroutine

@@ -9,8 +9,8 @@ import (
 // sharingRows are a lock held over many evaluations, and evaluations that send.
 func sharingRows() []row {
 	return []row{
-		{"KaRL guard: Compiled Simple Increments", heldRuns, underGuard},
-		{"KaRL sink: Compiled Simple Increments", 1, intoSink},
+		{name: "KaRL guard: Compiled Simple Increments", per: heldRuns, open: underGuard},
+		{name: "KaRL sink: Compiled Simple Increments", per: 1, open: intoSink},
 	}
 }
 
