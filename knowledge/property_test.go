@@ -50,7 +50,7 @@ func (w *writer) index(depth int) string {
 	if w.chance(60) {
 		return w.pick("index", "0", "1", "2", "7", "-1", "a", "'1'", "1.9", "1000")
 	}
-	return w.expr(depth - 1)
+	return "(" + w.expr(depth-1) + ")" // without the parentheses - and > make a loop of it
 }
 
 func (w *writer) literal() string {

@@ -23,7 +23,7 @@
 //	// with strict, steps 100     settings and limits
 //	// function f: #arg(0) + 1    a function of the knowledge base
 //
-// Any other comment there is none of this package's business.
+// Any other comment there is one for people.
 package karltest
 
 import (
@@ -70,7 +70,7 @@ var (
 	faultMark    = regexp.MustCompile(`\s*###(?: (\d+))? ("(?:[^"\\]|\\.)*")`)
 	functionLine = regexp.MustCompile(`^// function (\S+): (.*)$`)
 	withLine     = regexp.MustCompile(`^// with (.*)$`)
-	valueLine    = regexp.MustCompile(`^//( \S+)? = (.*)$`)
+	valueLine    = regexp.MustCompile(`^//( .+?)? = (.*)$`)
 	printsLine   = regexp.MustCompile(`^// prints (".*")$`)
 )
 
@@ -118,8 +118,11 @@ func parse(t testing.TB, name, text string) Chunk {
 		lines[i] = faultMark.ReplaceAllString(line, "")
 	}
 	c.Source = strings.Join(lines, "\n")
-	for len(lines) > 0 && c.prepare(lines[0]) {
-		lines = lines[1:]
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "//") {
+			break
+		}
+		c.prepare(line)
 	}
 	for i := len(lines) - 1; i >= 0 && strings.HasPrefix(lines[i], "//"); i-- {
 		if !c.expect(t, lines[i]) {
@@ -129,16 +132,13 @@ func parse(t testing.TB, name, text string) Chunk {
 	return c
 }
 
-func (c *Chunk) prepare(line string) bool {
+func (c *Chunk) prepare(line string) {
 	if m := functionLine.FindStringSubmatch(line); m != nil {
 		c.Functions = append(c.Functions, Function{m[1], m[2]})
-		return true
 	}
 	if m := withLine.FindStringSubmatch(line); m != nil {
 		c.With = append(c.With, strings.Split(m[1], ", ")...)
-		return true
 	}
-	return false
 }
 
 func (c *Chunk) expect(t testing.TB, line string) bool {
