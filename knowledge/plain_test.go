@@ -551,6 +551,10 @@ func (p *plain) systemCall(n *karl.SystemCall) karl.Value {
 			p.level = args[0].Int()
 		}
 		return karl.Int(p.level)
+	case "integers", "doubles":
+		if v := args[0]; !v.Kind().IsArray() && v.Size() > int64(p.limits.Array) {
+			p.fail(n, knowledge.ErrLimit)
+		}
 	case "print":
 		if len(args) < 2 || args[1].Int() <= p.level {
 			p.out.WriteString(p.expand(args[0].String(), 0, n))

@@ -93,7 +93,7 @@ func (s *EvalSettings) run(env *eval.Env, p *eval.Program, ctx context.Context) 
 type Limits struct {
 	Variables int // names; default 1,000,000. It bounds the names of functions too.
 	CallDepth int // calls and #eval inside each other; default 256
-	Array     int // elements of an array that grows by an index; default 2^24
+	Array     int // elements of an array that grows by an index or is made of bytes; default 2^24
 	String    int // bytes of a string that a program makes or reads; default 64 MiB
 	Texts     int // texts that Evaluate and Compile remember; default 1,024
 	TextBytes int // bytes of those texts; default 8 MiB

@@ -256,5 +256,9 @@ func (f *Frame) concat(x, y karl.Value, at karl.Span) karl.Value {
 			y = karl.String(string(b))
 		}
 	}
-	return karl.OpAdd.Apply(x, y, &f.Env.Format)
+	v := karl.OpAdd.Apply(x, y, &f.Env.Format)
+	if v.Len() > limit { // a number next to a small limit
+		return f.fail(at, tooLong(limit))
+	}
+	return v
 }

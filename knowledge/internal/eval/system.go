@@ -29,12 +29,14 @@ var systems = map[string]system{
 	"buffer":             {(*Frame).sysBuffer, 0},
 	"clear_var":          {(*Frame).sysClear, 1},
 	"delete_var":         {(*Frame).sysDelete, 1},
+	"doubles":            {(*Frame).sysDoubles, 0},
 	"get_clock":          {(*Frame).sysClock, 0},
 	"set_clock":          {(*Frame).sysSetClock, 0},
 	"expand":             {(*Frame).sysExpand, 1},
 	"expand_env":         {(*Frame).sysExpandEnv, 1},
 	"get_time":           {(*Frame).sysTime, 0},
 	"get_time_seconds":   {(*Frame).sysTimeSeconds, 0},
+	"integers":           {(*Frame).sysIntegers, 0},
 	"log_level":          {(*Frame).sysLogLevel, 0},
 	"precision":          {(*Frame).sysPrecision, 0},
 	"fixed":              {(*Frame).sysFixed, 0},
@@ -48,6 +50,12 @@ var systems = map[string]system{
 	"write_file":         {(*Frame).sysWriteFile, 1},
 	"sleep":              {(*Frame).sysSleep, 0},
 	"to_host_dirs":       {(*Frame).sysHostDirs, 1},
+}
+
+// pure are those of systems that have no effect and depend on nothing but their
+// arguments, the function's and the number format.
+var pure = map[string]bool{
+	"args": true, "arg": true, "buffer": true, "doubles": true, "integers": true, "string": true, "to_host_dirs": true,
 }
 
 func (c *compiler) systemCall(n *karl.SystemCall) node {
@@ -79,7 +87,7 @@ func (c *compiler) systemCall(n *karl.SystemCall) node {
 		}
 	case fn == "expand":
 		c.p.Dynamic = true
-	case fn != "args" && fn != "arg" && fn != "to_host_dirs" && fn != "buffer" && fn != "string":
+	case !pure[fn]:
 		c.effect()
 	}
 	return func(f *Frame) karl.Value {
@@ -272,6 +280,29 @@ func (f *Frame) sysBuffer(args []karl.Value) (karl.Value, error) {
 		return karl.Value{}, tooLong(f.Env.Limits.String)
 	}
 	return args[0].Buffer(), nil
+}
+
+func (f *Frame) sysIntegers(args []karl.Value) (karl.Value, error) {
+	if err := f.checkElements(args[0]); err != nil {
+		return karl.Value{}, err
+	}
+	return args[0].Integers(), nil
+}
+
+func (f *Frame) sysDoubles(args []karl.Value) (karl.Value, error) {
+	if err := f.checkElements(args[0]); err != nil {
+		return karl.Value{}, err
+	}
+	return args[0].Doubles(), nil
+}
+
+// checkElements refuses to make more elements of the bytes of a value than an
+// array may have.
+func (f *Frame) checkElements(v karl.Value) error {
+	if limit := f.st.Limits.Array; !v.Kind().IsArray() && v.Size() > int64(limit) {
+		return fmt.Errorf("an array would have more than %d elements: %w", limit, store.ErrLimit)
+	}
+	return nil
 }
 
 // sysExpandEnv replaces $(X) and ${X} by the environment variable X.
