@@ -74,6 +74,12 @@ func TestWhatSends(t *testing.T) {
 		{"Guard.Evaluate", func() { g := kb.Lock(); g.Evaluate("l = 1", nil); g.Unlock() }, ""},
 		{"cleared before it was sent", func() { kb.Clear("l"); kb.Send(ctx) }, ""},
 		{"deleted before it was sent", func() { kb.Set("gone", karl.Int(1)); kb.Delete("gone"); kb.Send(ctx) }, ""},
+		{"cleared and then written LocalOnly", func() {
+			kb.Set("kept", karl.Int(1))
+			kb.Clear("kept")
+			kb.Evaluate("kept = 2", &knowledge.EvalSettings{LocalOnly: true})
+			kb.Send(ctx)
+		}, ""},
 		{"Wait", func() { kb.Wait(ctx, "++m > 2", nil) }, "7: m=1; 8: m=2; 9: m=3"},
 		{"Await", func() {
 			kb.Await(ctx, func(g knowledge.Guard) (bool, error) { return true, g.Set("o", karl.Int(1)) })

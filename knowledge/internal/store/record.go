@@ -45,12 +45,13 @@ const (
 	settledMask  = kindMask | SettledFlags | guarded | watched | exact | traced
 
 	local   uint32 = 1 << 16 // the name starts with a dot
-	marked  uint32 = 1 << 17 // on the list of what is to be sent
+	marked  uint32 = 1 << 17 // to be sent
 	touched uint32 = 1 << 18 // on the list of what changed during this hold
 	held    uint32 = 1 << 19 // a program, handle or waiter has a pointer to it, for ever
 	dead    uint32 = 1 << 20 // removed from the index; nobody may use it
 	key     uint32 = 1 << 21 // named by a program or written, and not deleted since
 	owned   uint32 = 1 << 22 // the array payload was never handed out and has spare capacity
+	listed  uint32 = 1 << 25 // on the list of marks, marked or cleared since
 	silent  uint32 = 1 << 24 // touched only by writes that wake no waiter
 	dated   uint32 = 1 << 23 // on the list of those stamped since the clock was raised
 )

@@ -33,7 +33,7 @@ type Store struct {
 	Exact  bool         // each write reads Now
 	Limits Limits
 
-	marks   []*Record // to be sent
+	marks   []*Record // to be sent, and those cleared since they were marked
 	changes []*Record // since the last difference checkpoint
 	stamps  []*Record // since the clock was raised
 	touches []*Record // watched ones written during this hold
@@ -154,8 +154,10 @@ func (s *Store) wrote(r *Record, w Write) {
 		r.Time = s.Now()
 	}
 	if st&marked == 0 && (st&local == 0 || w&SendLocals != 0) && w&LocalOnly == 0 {
-		st |= marked | quiet
-		s.marks = append(s.marks, r)
+		if st&listed == 0 {
+			s.marks = append(s.marks, r)
+		}
+		st |= marked | quiet | listed
 	}
 	if st&changed == 0 && w&NoTrack == 0 {
 		st |= changed
@@ -298,11 +300,11 @@ func (s *Store) elementInPlace(r *Record, i int, e karl.Value) bool {
 	return true
 }
 
-// Clear takes the value away and keeps record, quality and clock. It reports
-// whether the variable is a key. A record without a value is skipped when the
-// marks are taken.
+// Clear takes value and mark away and keeps record, quality and clock. It
+// reports whether the variable is a key.
 func (s *Store) Clear(r *Record) bool {
 	was := r.State&key != 0
+	r.unmarked()
 	if r.Exists() {
 		r.put(karl.Value{})
 		s.vanish(r, Cleared)
@@ -339,6 +341,7 @@ func (s *Store) Delete(r *Record) bool {
 
 // forget makes the metadata what they were when the record was made.
 func (s *Store) forget(r *Record) {
+	r.unmarked()
 	r.Quality, r.WriteQuality, r.Clock, r.Time = 0, 0, 0, 0
 	r.State &^= key | guarded | stamped
 }
@@ -347,7 +350,7 @@ func (s *Store) forget(r *Record) {
 // of what they hold is dead.
 func (s *Store) drop(r *Record) {
 	s.remove(r)
-	if r.State&(marked|changed|dated) == 0 {
+	if r.State&(listed|changed|dated) == 0 {
 		return
 	}
 	s.stale++
@@ -361,7 +364,7 @@ func living(list []*Record) []*Record {
 	return slices.DeleteFunc(list, (*Record).Dead)
 }
 
-// unmarked clears the flags of a record that left the list of marks.
+// unmarked clears the flags of a record that is not to be sent any more.
 func (r *Record) unmarked() {
 	r.State &^= marked
 	if r.State&local == 0 {
@@ -380,8 +383,7 @@ func (s *Store) Reset() {
 		if r.side != 0 {
 			s.sides[r.side].history.clear()
 		}
-		r.State &^= changed | dated
-		r.unmarked()
+		r.State &^= changed | dated | listed
 	}
 	clear(s.marks)
 	clear(s.changes)
@@ -405,7 +407,8 @@ func (s *Store) Reset() {
 	s.sorted, s.tail, s.dead = kept, len(kept), 0
 }
 
-// Marked returns the number of variables to be sent.
+// Marked returns the number of variables to be sent, with those that were
+// cleared meanwhile.
 func (s *Store) Marked() int { return len(s.marks) }
 
 // TakeMarks moves the variables to be sent into dst, or only those named. Each
@@ -415,12 +418,14 @@ func (s *Store) TakeMarks(dst []*Record, only []string) (taken []*Record, clock 
 	clock = s.Clock
 	kept := s.marks[:0]
 	for _, r := range s.marks {
-		if len(only) > 0 && !slices.Contains(only, r.name) && r.Exists() {
+		leaves := r.State&marked != 0
+		if leaves && len(only) > 0 && !slices.Contains(only, r.name) {
 			kept = append(kept, r)
 			continue
 		}
 		r.unmarked()
-		if r.Exists() && r.State&local == 0 {
+		r.State &^= listed
+		if leaves && r.State&local == 0 && r.Exists() {
 			r.Clock = clock
 			dst = append(dst, r)
 		}
