@@ -55,7 +55,10 @@ type plainFault struct {
 	function string
 }
 
-var errPlainParse = errors.New("a text that does not parse")
+var (
+	errPlainParse   = errors.New("a text that does not parse")
+	errPlainUnknown = errors.New("a system call that the plain evaluator lacks")
+)
 
 func newPlain(limits knowledge.Limits) *plain {
 	return &plain{
@@ -569,7 +572,7 @@ func (p *plain) systemCall(n *karl.SystemCall) karl.Value {
 	}
 	v, ok := karl.CallPure(n.Func, args, &p.format)
 	if !ok {
-		panic("unknown system call " + n.Func)
+		p.fail(n, errPlainUnknown)
 	}
 	return v
 }
