@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -152,6 +153,7 @@ func (sl *sleepers) measure(s size) (*reading, error) {
 		// Write at any point of the poll's period. A sleep would end together with
 		// those of the waiters, since timers of an idle process fire in groups.
 		for until := time.Now().Add(time.Duration(random.Int64N(int64(sl.poll) + 1))); time.Now().Before(until); {
+			runtime.Gosched()
 		}
 		took += time.Since(began)
 	}
