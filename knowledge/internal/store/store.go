@@ -240,9 +240,11 @@ func (s *Store) Element(r *Record, i int64, e karl.Value, w Write) error {
 		return err
 	}
 	if !s.elementInPlace(r, int(i), e) {
-		v := r.Peek().WithElement(int(i), e)
-		r.put(v)
-		s.own(r)
+		if k := r.Kind(); k != karl.KindDoubles && (k != karl.KindIntegers || e.Kind() != karl.KindInteger) {
+			r.put(r.Peek().WithElement(int(i), e)) // becomes an array of another kind
+		}
+		s.own(r, int(i)+1)
+		s.elementInPlace(r, int(i), e)
 	}
 	s.wrote(r, w)
 	return nil
@@ -260,21 +262,21 @@ func capacity(n int) int {
 	return 1 << bits.Len(uint(n-1))
 }
 
-// own moves an array to a payload of its own with spare capacity.
-func (s *Store) own(r *Record) {
+// own moves an array to a payload of its own with spare capacity, at least length
+// elements long.
+func (s *Store) own(r *Record, length int) {
 	n := int(r.bits)
-	switch r.Kind() {
-	case karl.KindIntegers:
-		p := make([]int64, n, capacity(n))
+	length = max(length, n)
+	if r.Is(karl.KindIntegers) {
+		p := make([]int64, length, capacity(length))
 		copy(p, unsafe.Slice((*int64)(r.data), n))
 		r.data = unsafe.Pointer(unsafe.SliceData(p))
-	case karl.KindDoubles:
-		p := make([]float64, n, capacity(n))
+	} else {
+		p := make([]float64, length, capacity(length))
 		copy(p, unsafe.Slice((*float64)(r.data), n))
 		r.data = unsafe.Pointer(unsafe.SliceData(p))
-	default:
-		return
 	}
+	r.bits = uint64(length)
 	r.State |= owned
 }
 
