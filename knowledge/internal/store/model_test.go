@@ -131,7 +131,8 @@ func (m *storeMachine) put(t *rapid.T) {
 	m.model.now++
 	r, v := m.record(t)
 	x, w := drawStored(t), drawWrite(t)
-	if w == 0 && r.Settled(uint32(x.Kind())|SettledFlags) {
+	number := x.Kind() == karl.KindInteger || x.Kind() == karl.KindDouble
+	if w == 0 && number && r.Settled(uint32(x.Kind())|SettledFlags) {
 		_, bits, _ := x.Words()
 		r.PutBits(bits)
 	} else if err := m.store.Set(r, x, w); (err != nil) != (v.quality > v.writeQuality && w&Overwrite == 0) {
