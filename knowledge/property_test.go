@@ -152,9 +152,22 @@ func (w *writer) loop(depth int) string {
 	return header + "(" + w.statements(depth-1) + ")"
 }
 
+// short draws an operator between variables and constants, for which evaluators
+// like to have code of their own.
+func (w *writer) short() string {
+	x := w.pick("left", plainNames...)
+	if w.chance(30) {
+		x = "(" + w.operand(1) + ")"
+	}
+	y := w.pick("right", "0", "1", "2", "3", "-1", "0.5", "a", "b", ".l", "'a'", "(b)")
+	return x + w.operator() + y
+}
+
 // expr draws a statement without a separator outside brackets.
 func (w *writer) expr(depth int) string {
 	switch {
+	case w.chance(25):
+		return w.short()
 	case depth <= 0 || w.chance(20):
 		return w.operand(depth)
 	case w.chance(40):
@@ -166,15 +179,17 @@ func (w *writer) expr(depth int) string {
 	case w.chance(50):
 		return w.target(depth-1) + w.pick("assign", " = ", " = ", " = ", " += ", " -= ", " *= ", " /= ") + w.assigned(depth-1)
 	case w.chance(50):
-		return w.pick("condition", "1", "-7", "0", "a", "a == b", w.operand(depth-1)) + " => " + w.expr(depth-1)
+		return w.pick("condition", "1", "-7", "0", "a", w.short(), w.operand(depth-1)) + " => " + w.expr(depth-1)
 	}
 	return w.operand(depth)
 }
 
 func (w *writer) assigned(depth int) string {
 	switch {
-	case w.chance(40):
+	case w.chance(30):
 		return w.literal()
+	case w.chance(30):
+		return w.short()
 	case w.chance(20):
 		return w.target(0) + " = " + w.assigned(depth)
 	}
@@ -230,9 +245,11 @@ func hostFunction(args []karl.Value) (karl.Value, error) {
 }
 
 func drawValue(t *rapid.T) karl.Value {
-	switch rapid.IntRange(0, 9).Draw(t, "kind") {
+	switch rapid.IntRange(0, 13).Draw(t, "kind") {
 	case 0, 1:
 		return karl.Value{}
+	case 10, 11, 12, 13:
+		return karl.Int(rapid.Int64Range(0, 3).Draw(t, "small"))
 	case 2, 3:
 		return karl.Int(rapid.SampledFrom([]int64{0, 1, 2, -1, 3, 1<<63 - 1, -1 << 63}).Draw(t, "int"))
 	case 4:
@@ -435,7 +452,7 @@ func TestPlainEvaluator(t *testing.T) {
 		"overwrite": {Overwrite: true, Strict: true}, "delayless": {NoSignal: true, NoTrack: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 5 {
+			for range 10 {
 				rapid.Check(t, func(t *rapid.T) { checkPlain(t, s) })
 			}
 		})
