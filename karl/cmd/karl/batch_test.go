@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // builtIn is where build put the command, "" if it was not asked to.
@@ -237,6 +238,35 @@ func TestHostileLines(t *testing.T) {
 		if !strings.Contains(rest[i], want) {
 			t.Errorf("answer %q, want %q in it", rest[i], want)
 		}
+	}
+}
+
+// TestAnswersAtOnce asks only after it has the answer before.
+func TestAnswersAtOnce(t *testing.T) {
+	command := exec.Command(built(t), "eval", "--batch", "-")
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(time.Minute, func() { command.Process.Kill() })
+	defer stuck.Stop()
+	answers := bufio.NewScanner(out)
+	for i := range 3 {
+		fmt.Fprintf(in, "{\"id\":%d,\"program\":\"1\"}\n", i)
+		if want := fmt.Sprintf(`{"id":%d,`, i); !answers.Scan() || !strings.HasPrefix(answers.Text(), want) {
+			t.Errorf("answer %q (%v), want %s", answers.Text(), answers.Err(), want)
+		}
+	}
+	in.Close()
+	if err := command.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -263,11 +263,12 @@ func (s *session) show(err error) {
 	switch {
 	case s.flags.JSON:
 		r := record{vars: s.kb.All("")}
-		if err == nil && s.evaluated {
+		var f *failure
+		errors.As(err, &f)
+		if s.evaluated && (err == nil || f != nil && f.code == exitUnreached) {
 			r.result = &s.last
 		}
-		var f *failure
-		if errors.As(err, &f) && (f.code == exitCompile || f.code == exitEvaluate) {
+		if f != nil && (f.code == exitCompile || f.code == exitEvaluate) {
 			r.fault = faultOf(f.code, f.errs[0])
 		}
 		r.writeTo(s.p.out)
