@@ -382,6 +382,18 @@ func (x *trial) define(name, text string) {
 	}
 }
 
+func (x *trial) reset() {
+	x.kb.Reset()
+	for _, p := range x.plains {
+		clear(p.vars)
+		clear(p.clocks)
+		clear(p.keys)
+		clear(p.marks)
+		clear(p.guarded)
+		p.clock = 0
+	}
+}
+
 func (x *trial) defineHost(name string) {
 	x.kb.Define(name, func(c *knowledge.Call) (karl.Value, error) { return hostFunction(c.Args) })
 	for _, p := range x.plains {
@@ -444,8 +456,8 @@ func (x *trial) compile(src string) (*knowledge.Expression, *karl.Program) {
 	return e, tree
 }
 
-// TestPlainEvaluator compares programs, on a fresh base and once more on the
-// variables that they left, with the plain evaluator.
+// TestPlainEvaluator compares programs, on a fresh base and then on what they
+// left, with the plain evaluator.
 func TestPlainEvaluator(t *testing.T) {
 	for name, s := range map[string]knowledge.EvalSettings{
 		"default": {}, "strict": {Strict: true}, "local": {LocalOnly: true}, "locals": {SendLocals: true},
@@ -480,6 +492,13 @@ func checkPlain(t *rapid.T, s knowledge.EvalSettings) {
 		s.MaxSteps = 10
 	}
 	x.run(src, e, tree, s)
+	x.run(src, e, tree, s)
+	switch w.pick("between", "", "", "", "", "define", "reset") {
+	case "define":
+		x.define("f", w.statements(1))
+	case "reset":
+		x.reset()
+	}
 	x.run(src, e, tree, s)
 	if s.MaxSteps == 500 && x.plains[0].steps < 250 {
 		// It ends by itself, so the next run can do without a limit.
