@@ -160,10 +160,7 @@ func (c *compiler) compound(n *karl.Assign, x karl.Node) node {
 	y := c.expr(n.Y)
 	t := c.target(x, reads|writes)
 	if t.index != nil {
-		return c.updateElement(t, false, func(f *Frame, old karl.Value) karl.Value {
-			v := y(f)
-			return f.apply(op, old, v, at)
-		}, y, op, at)
+		return c.updateElement(t, false, nil, y, op, at)
 	}
 	if r := t.rec; r != nil {
 		if k, ok := intConstant(karl.Unparen(n.Y)); ok && (op == karl.OpAdd || op == karl.OpSub) {
