@@ -69,11 +69,11 @@ func runChunk(t *testing.T, c karltest.Chunk) {
 	}
 	checkChunkFaults(t, c, err)
 	if c.Result != nil && describeValue(v) != describeValue(*c.Result) {
-		t.Errorf("%s\nis %s %v, want %s %v", c.Source, v.Kind(), v, c.Result.Kind(), *c.Result)
+		t.Errorf("%s\nis %.200s, want %.200s", c.Source, describeValue(v), describeValue(*c.Result))
 	}
 	for _, want := range c.Vars {
 		if got := kb.Get(want.Name); describeValue(got) != describeValue(want.Value) {
-			t.Errorf("%s\nleft %s = %s %v, want %s %v", c.Source, want.Name, got.Kind(), got, want.Value.Kind(), want.Value)
+			t.Errorf("%s\nleft %s = %.200s, want %.200s", c.Source, want.Name, describeValue(got), describeValue(want.Value))
 		}
 	}
 	if c.Prints != nil && out.String() != *c.Prints {
