@@ -242,12 +242,13 @@ func (b *batch) answer(q *question, w io.Writer) error {
 	defer kb.Close()
 
 	v, f := b.evaluate(ctx, kb, q)
-	if f == nil && printed.full {
-		f = &fault{phase: "evaluate", message: errPrinted.Error()}
+	stopped := context.Cause(ctx)
+	if f == nil && (stopped == errMemory || stopped == errPrinted) { // just before its end
+		f = &fault{phase: "evaluate", message: stopped.Error()}
 	}
 	text := printed.String()
 	r := record{id: q.ID, output: &text, fault: f}
-	if !errors.Is(context.Cause(ctx), errMemory) {
+	if stopped != errMemory {
 		r.vars = kb.All("")
 	}
 	if len(r.id) == 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -56,12 +57,18 @@ func (m *memory) watch() {
 			return
 		case <-tick.C:
 		}
-		metrics.Read(heap)
-		if heap[0].Value.Uint64() < maxMemory {
+		cancel := m.cancel.Load()
+		if cancel == nil || used(heap) < maxMemory {
 			continue
 		}
-		if cancel := m.cancel.Swap(nil); cancel != nil {
+		runtime.GC() // what an earlier line left is not this one's
+		if used(heap) >= maxMemory && m.cancel.CompareAndSwap(cancel, nil) {
 			(*cancel)(errMemory)
 		}
 	}
+}
+
+func used(heap []metrics.Sample) uint64 {
+	metrics.Read(heap)
+	return heap[0].Value.Uint64()
 }
