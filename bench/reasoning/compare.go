@@ -14,6 +14,9 @@ import (
 //     overlap, so that the change is larger than what half the rounds of either
 //     run scatter.
 //
+// Rows timed by the wall are marked only if both runs had two processors for two
+// goroutines: otherwise they tell about the machine.
+//
 // A file from before the quartiles were written has none; its rows are taken to
 // scatter by unknownSpread to both sides. Of the many rows a few still cross the
 // bound by chance: run again before you believe a single mark.
@@ -50,6 +53,9 @@ func (r *results) with(processors int) (*results, bool) {
 	}
 	return r, false
 }
+
+// quiet reports whether goroutines had processors of their own.
+func (e *environment) quiet() bool { return e.GOMAXPROCS > 1 && e.Parallel >= enough }
 
 // spread returns a row's unit and figure with its interval.
 func (r *result) spread() (unit string, figure, low, high float64) {
@@ -107,6 +113,9 @@ func writeComparison(w io.Writer, file string, from, r *results) (slower int) {
 		if !ok {
 			fmt.Fprintf(w, " %-43s cannot be compared\n", row.Name)
 			continue
+		}
+		if row.Clock == "wall" && !(old.Env.quiet() && r.Env.quiet()) {
+			mark = ""
 		}
 		_, value, _, _ := was.spread()
 		fmt.Fprintf(w, " %-43s %9s -> %9s %-2s %+7.1f %%  %s\n", row.Name, figure(value), figure(row.Figure), row.Unit, 100*change, mark)

@@ -62,6 +62,9 @@ type prepared struct {
 // less time than a row, because it is measured so many times.
 const mutexShare = 5
 
+// warmUpShare is the part of a round that a row runs before it is timed.
+const warmUpShare = 20
+
 // maxUnits keeps the number of units an int where that has 32 bits.
 const maxUnits = 1 << 30
 
@@ -122,11 +125,8 @@ func measure(rows []row, rounds int, s size) (*results, error) {
 		out.Env.CPUShare = rounded(float64(busy)/float64(wall), 2)
 	}
 	for _, p := range append(list, mutex) {
-		if p.work == nil {
-			continue
-		}
-		if err := p.check(p.operations); err != nil {
-			return nil, fmt.Errorf("%s: after %d operations %w", p.name, p.operations, err)
+		if err := p.verify(); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	for _, p := range list {
@@ -140,14 +140,14 @@ func measure(rows []row, rounds int, s size) (*results, error) {
 // prepare opens a row, warms it up, and finds out how many units take the time
 // given.
 func prepare(r row, each time.Duration) (*prepared, error) {
+	p := &prepared{row: r, units: 1}
 	if r.fresh != nil {
-		return &prepared{row: r}, nil
+		return p, nil
 	}
-	w, err := r.open()
-	if err != nil {
+	if err := p.reopen(); err != nil {
 		return nil, err
 	}
-	p := &prepared{row: r, work: w, units: 1}
+	each *= time.Duration(max(1, r.longer))
 	for {
 		began := time.Now()
 		if err := p.do(p.units); err != nil {
@@ -159,6 +159,29 @@ func prepare(r row, each time.Duration) (*prepared, error) {
 		}
 		p.units *= 2
 	}
+}
+
+// reopen verifies what a row counted and opens it anew, as each round does:
+// where in memory a base is, and how its index scatters names, makes some rows
+// faster or slower for as long as the base lives.
+func (p *prepared) reopen() error {
+	if err := p.verify(); err != nil {
+		return err
+	}
+	w, err := p.open()
+	p.work, p.operations = w, 0
+	return err
+}
+
+// verify returns an error unless the row's counter is what it should be.
+func (p *prepared) verify() error {
+	if p.work == nil {
+		return nil
+	}
+	if err := p.check(p.operations); err != nil {
+		return fmt.Errorf("after %d operations %w", p.operations, err)
+	}
+	return nil
 }
 
 func prepareMutex(each time.Duration) (*prepared, error) {
@@ -195,6 +218,12 @@ func (p *prepared) time() (spent, error) {
 func (p *prepared) sample(s size) (*reading, error) {
 	if p.fresh != nil {
 		return p.fresh(s)
+	}
+	if err := p.reopen(); err != nil {
+		return nil, err
+	}
+	if err := p.do(max(1, p.units/warmUpShare)); err != nil {
+		return nil, err
 	}
 	c := count()
 	t, err := p.time()

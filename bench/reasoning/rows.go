@@ -22,7 +22,7 @@ type row struct {
 	unit string // of the figure the row is judged by; "" is the time of a mutex cycle
 	per  int    // operations in one unit of work: statements of a program, turns of a loop
 
-	// open makes the row ready once; then it runs in each round.
+	// open makes the row ready to run, in each round.
 	open func(...knowledge.Option) (*work, error)
 
 	// fresh, in place of open, does everything in each round: for rows whose
@@ -37,6 +37,7 @@ type row struct {
 	goroutines int  // that run start for each run, which allocates
 	allocates  bool // by its nature
 	cpus       int  // that the row's gate needs
+	longer     int  // how many times as long it runs as others, where collections would scatter it; 0 is once
 }
 
 // Units of figures that are not a ratio.
