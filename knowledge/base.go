@@ -48,6 +48,10 @@ type Base struct {
 	printer printer
 	sender  sender
 	done    chan struct{} // closed by Close
+
+	attachments []*Attachment
+	manual      bool // Send is the only call that sends
+	heard       bool // a peer's value was accepted
 }
 
 // Record is a copy of a variable: its value and what is known about it.
@@ -94,7 +98,7 @@ func New(opts ...Option) *Base {
 	b.env.Goexit = b.goexit
 	b.texts.init(b.limits.Texts, b.limits.TextBytes)
 	b.printer.init(o.output, b.log)
-	b.sender.sinks = o.sinks
+	b.sender.sinks, b.manual = o.sinks, o.manual
 	b.sender.active = len(o.sinks) > 0 && !o.manual
 	return b
 }
@@ -481,8 +485,9 @@ func (b *Base) Wait(ctx context.Context, src string, s *WaitSettings) (karl.Valu
 	return e.Wait(ctx, s)
 }
 
-// Close ends all waits with ErrClosed and waits for a send that is under way.
-// Later calls return ErrClosed, or nothing where they have no error. It may be
+// Close ends all waits with ErrClosed, detaches the base from its transports,
+// and waits for a send or a message that is under way. It does not close the
+// transports. Later calls return ErrClosed, or nothing where they have no error. It may be
 // called again. Called by a function that runs under the lock, or by a Sink, it
 // panics.
 func (b *Base) Close() error {
@@ -491,13 +496,17 @@ func (b *Base) Close() error {
 		b.unlock()
 		return nil
 	}
-	if b.sender.isMine() {
+	if b.sending() {
 		b.unlock()
-		misuse("Base.Close called by a sink of the base")
+		misuse("Base.Close called by a sink or filter of the base")
 	}
 	b.closed = true
 	close(b.done)
+	attachments := b.attachments
 	b.unlock()
+	for _, a := range attachments {
+		a.detach()
+	}
 	b.waitSender()
 	return nil
 }

@@ -97,6 +97,8 @@ type Sink func(clock uint64, updates []Update)
 type Update struct {
 	Name string
 	Record
+
+	history []Record // where an attachment sends it
 }
 
 // WithSink hands everything the base sends to f, for programs that carry

@@ -2,9 +2,14 @@ package knowledge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 
+	"github.com/madara-go/madara/knowledge/internal/eval"
 	"github.com/madara-go/madara/knowledge/internal/store"
+	"github.com/madara-go/madara/transport"
+	"github.com/madara-go/madara/transport/wire"
 )
 
 // sender makes one goroutine at a time the one that sends, so that order holds,
@@ -21,8 +26,10 @@ type sender struct {
 	againAll  bool
 	againOnly []string
 
-	// Closed at the end of the rounds that whoever waits for them needs.
-	waiting []chan struct{}
+	// Told at the end of the rounds that whoever waits for them needs.
+	waiting []chan error
+
+	resend Scope // what the next round sends once more; 0 for nothing
 
 	// Of the running sender alone.
 	records []*store.Record
@@ -74,11 +81,11 @@ func (b *Base) startSending(only []string) bool {
 }
 
 // runSender sends until nobody asked for more. It is called with the lock held
-// and returns without it.
-func (b *Base) runSender(only []string) {
+// and returns without it, with the local failures of its first round.
+func (b *Base) runSender(only []string) (failed error) {
 	s := &b.sender
 	mine := sendingState()
-	for {
+	for round := 0; ; round++ {
 		if s.againAll {
 			only = nil
 		} else if len(only) > 0 {
@@ -87,30 +94,99 @@ func (b *Base) runSender(only []string) {
 		s.againAll, s.againOnly = false, nil
 		waiting := s.waiting
 		s.waiting = nil
+		var again []batch
+		if s.resend != 0 {
+			again = b.capture(s.resend)
+			s.resend = 0
+		}
+		attachments := b.attachments
 		var clock uint64
 		s.records, clock = b.store.TakeMarks(s.records[:0], only)
 		for _, r := range s.records {
-			s.updates = append(s.updates, Update{Name: r.Name(), Record: newRecord(r.Copy())})
+			u := Update{Name: r.Name(), Record: newRecord(r.Copy())}
+			if len(attachments) > 0 {
+				u.history = b.history(u.Name)
+			}
+			s.updates = append(s.updates, u)
 		}
 		b.unlock()
-		if len(s.updates) > 0 {
-			for _, sink := range s.sinks {
-				b.deliver(sink, clock)
-			}
-			clear(s.updates)
-			clear(s.records)
-			s.updates = s.updates[:0]
-		}
+		err := b.sendRoundTo(attachments, batch{s.updates, clock, wire.MultiAssign}, again)
+		clear(s.updates)
+		clear(s.records)
+		s.updates = s.updates[:0]
 		for _, done := range waiting {
-			close(done)
+			done <- err
+		}
+		if round == 0 {
+			failed = err
 		}
 		if s.state.CompareAndSwap(mine, idle) {
-			return
+			return failed
 		}
 		b.lock("the sender")
 		s.state.Store(mine)
 		only = s.againOnly
 	}
+}
+
+// sendRoundTo hands what a round took to sinks and attachments. Variables that
+// could not be sent for a local reason are marked again.
+func (b *Base) sendRoundTo(attachments []*Attachment, m batch, again []batch) error {
+	var errs []error
+	if len(m.updates) > 0 {
+		for _, sink := range b.sender.sinks {
+			b.deliver(sink, m.clock)
+		}
+	}
+	for _, a := range attachments {
+		for _, resent := range again {
+			errs = append(errs, b.guarded(a, resent))
+		}
+		if len(m.updates) == 0 {
+			continue
+		}
+		err := b.guarded(a, m)
+		if err == nil {
+			continue
+		}
+		errs = append(errs, err)
+		if errors.Is(err, transport.ErrTooLarge) || errors.Is(err, errPanic) {
+			continue // it would fail for ever
+		}
+		b.lock("the sender")
+		for _, r := range b.sender.records {
+			b.store.MarkAgain(r)
+		}
+		b.unlock()
+	}
+	err := errors.Join(errs...)
+	if err != nil {
+		b.log.Warn("sending failed", "error", err)
+	}
+	return err
+}
+
+var errPanic = errors.New("a filter panicked")
+
+// guarded sends over one attachment; a filter that panics loses the batch.
+func (b *Base) guarded(a *Attachment, m batch) (err error) {
+	returned := false
+	defer func() {
+		if r := recover(); r != nil {
+			if m, ok := r.(eval.Misuse); ok {
+				b.sender.state.Store(idle)
+				panic(m)
+			}
+			a.counters.drop(transport.DropEncode, 1)
+			b.log.Error("a filter panicked", "panic", r)
+			err = fmt.Errorf("%w: %v", errPanic, r)
+		} else if !returned { // the goroutine is ending; another may send
+			b.sender.state.Store(idle)
+		}
+	}()
+	err = a.send(m)
+	returned = true
+	return err
 }
 
 // deliver hands the updates to a sink. What it panics with is logged, so that
@@ -128,34 +204,50 @@ func (b *Base) deliver(sink Sink, clock uint64) {
 	returned = true
 }
 
-// Send sends what is marked and returns once it has left, whoever sends it. It
-// returns ctx's cause if that ends first; the sending goes on. Called by a sink,
-// or by a function that runs under the lock, it panics.
-func (b *Base) Send(ctx context.Context) error {
-	b.lock("Base.Send")
+// sending reports whether the caller runs inside a sink or a filter of the base.
+func (b *Base) sending() bool {
+	if b.sender.isMine() {
+		return true
+	}
+	for _, a := range b.attachments {
+		if a.in.goroutine.Load() == goroutine() {
+			return true
+		}
+	}
+	return false
+}
+
+// Send sends what is marked and returns once it has left, whoever sends it. The
+// error joins what failed on this side: what could not be sent stays marked. It
+// returns ctx's cause if that ends first; the sending goes on. Called by a sink
+// or filter, or by a function that runs under the lock, it panics.
+func (b *Base) Send(ctx context.Context) error { return b.sendRound(ctx, "Base.Send", 0) }
+
+func (b *Base) sendRound(ctx context.Context, method string, resend Scope) error {
+	b.lock(method)
 	s := &b.sender
 	if b.closed {
 		b.unlock()
 		return ErrClosed
 	}
-	if s.isMine() {
+	if b.sending() {
 		b.unlock()
-		misuse("Base.Send called by a sink of the base")
+		misuse("%s called by a sink or filter of the base", method)
 	}
-	if len(s.sinks) == 0 || (b.store.Marked() == 0 && s.state.Load() == idle) {
+	s.resend = max(s.resend, resend)
+	if len(s.sinks)+len(b.attachments) == 0 || (resend == 0 && b.store.Marked() == 0 && s.state.Load() == idle) {
 		b.unlock()
 		return nil
 	}
 	if b.startSending(nil) {
-		b.runSender(nil)
-		return nil
+		return b.runSender(nil)
 	}
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	s.waiting = append(s.waiting, done)
 	b.unlock()
 	select {
-	case <-done:
-		return nil
+	case err := <-done:
+		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -169,7 +261,7 @@ func (b *Base) waitSender() {
 		b.unlock()
 		return
 	}
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	s.waiting = append(s.waiting, done)
 	if b.startSending(nil) {
 		b.runSender(nil)

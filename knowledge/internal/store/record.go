@@ -52,6 +52,7 @@ const (
 	key     uint32 = 1 << 21 // named by a program or written, and not deleted since
 	owned   uint32 = 1 << 22 // the array payload was never handed out and has spare capacity
 	listed  uint32 = 1 << 25 // on the list of marks, marked or cleared since
+	ours    uint32 = 1 << 26 // the present value was written here, not by a peer
 	silent  uint32 = 1 << 24 // touched only by writes that wake no waiter
 	dated   uint32 = 1 << 23 // on the list of those stamped since the clock was raised
 )
@@ -117,6 +118,9 @@ func (r *Record) Local() bool { return r.State&local != 0 }
 
 // IsKey reports whether a program names the variable or somebody wrote it.
 func (r *Record) IsKey() bool { return r.State&key != 0 }
+
+// Ours reports whether the present value was written by this base.
+func (r *Record) Ours() bool { return r.State&(ours|dead) == ours && r.Exists() }
 
 // Dead reports whether the record was removed from the index after it was looked up.
 func (r *Record) Dead() bool { return r.State&dead != 0 }

@@ -138,7 +138,7 @@ func (s *Store) admit(r *Record, w Write) error {
 
 // wrote does what follows a change of the value.
 func (s *Store) wrote(r *Record, w Write) {
-	st := r.State | key
+	st := r.State | key | ours
 	if st&guarded != 0 {
 		r.Quality = r.WriteQuality
 		st &^= guarded
