@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"errors"
 	"hash/maphash"
 	"maps"
 	"math/rand/v2"
@@ -133,8 +134,11 @@ func (a *Attachment) process(message []byte, source string, now time.Duration, s
 			in.records = append(in.records, inRecord{raw: r.Name, value: r.Value})
 		}
 	}
-	if updates.Err() != nil {
+	if err := updates.Err(); err != nil {
 		c.drop(transport.DropRecord, 1)
+		if errors.Is(err, wire.ErrCount) {
+			return
+		}
 	}
 	in.goroutine.Store(goroutine())
 	defer in.goroutine.Store(0)

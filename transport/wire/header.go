@@ -90,6 +90,7 @@ var (
 	ErrShort    = errors.New("message is cut off")
 	ErrSize     = errors.New("message is longer than its header says, or shorter")
 	ErrRecord   = errors.New("malformed record")
+	ErrCount    = errors.New("impossible count")
 	ErrFragment = errors.New("malformed fragment")
 	ErrFilter   = errors.New("message does not have the filter's header")
 	ErrTooLarge = errors.New("message is too large")

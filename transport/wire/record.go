@@ -117,7 +117,8 @@ func (u *Updates) Err() error { return u.err }
 func (u *Updates) Rest() []byte { return u.rest }
 
 // ParseRecord reads the record that b begins with and returns what is behind it.
-// The error is ErrRecord or ErrShort.
+// The error is ErrRecord or ErrShort, or ErrCount for a count that no sender
+// makes: then nothing of the message is to be used.
 func ParseRecord(b []byte, r *Record) (rest []byte, err error) {
 	if len(b) < 4 {
 		return b, fmt.Errorf("%d bytes where a record should be: %w", len(b), ErrShort)
@@ -148,10 +149,13 @@ func ParseRecord(b []byte, r *Record) (rest []byte, err error) {
 	switch {
 	case kind == karl.KindInteger || kind == karl.KindDouble:
 		if count != 1 {
-			return b, fmt.Errorf("%q: count %d for one %s: %w", clip(name), count, kind, ErrRecord)
+			return b, fmt.Errorf("%q: count %d for one %s: %w", clip(name), count, kind, ErrCount)
 		}
 		length = 8
 	case kind.IsArray():
+		if count >= 1<<29 {
+			return b, fmt.Errorf("%q: an array of %d elements: %w", clip(name), count, ErrCount)
+		}
 		length = 8 * count
 	}
 	if length > uint64(len(data)) {
