@@ -70,9 +70,16 @@ func (c *textCache) find(src string) *Expression {
 	return t.e
 }
 
+// nodeBytes is about what a node of a program's tree and what it was compiled to
+// take. Measured: 78 for `++x;`, 60 to 90 for mixed statements.
+const nodeBytes = 80
+
+func costOf(src string, e *Expression) int { return len(src) + nodeBytes*e.prog.Size }
+
 // put remembers an expression under its text, and forgets others to make room.
 func (c *textCache) put(src string, e *Expression) {
-	if len(src) > c.maxBytes {
+	cost := costOf(src, e)
+	if cost > c.maxBytes {
 		return
 	}
 	c.mu.Lock()
@@ -80,13 +87,13 @@ func (c *textCache) put(src string, e *Expression) {
 	if c.entries[src] != nil {
 		return
 	}
-	for len(c.ring) > 0 && (len(c.ring) >= c.maxTexts || c.bytes+len(src) > c.maxBytes) {
+	for len(c.ring) > 0 && (len(c.ring) >= c.maxTexts || c.bytes+cost > c.maxBytes) {
 		c.evict()
 	}
 	t := &cachedText{src: src, e: e}
 	c.entries[src] = t
 	c.ring = append(c.ring, t)
-	c.bytes += len(src)
+	c.bytes += cost
 }
 
 func (c *textCache) evict() {
@@ -105,7 +112,7 @@ func (c *textCache) evict() {
 		c.ring[last] = nil
 		c.ring = c.ring[:last]
 		delete(c.entries, t.src)
-		c.bytes -= len(t.src)
+		c.bytes -= costOf(t.src, t.e)
 		return
 	}
 }

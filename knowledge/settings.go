@@ -96,7 +96,7 @@ type Limits struct {
 	Array     int // elements of an array that grows by an index or is made of bytes; default 2^24
 	String    int // bytes of a string that a program makes or reads; default 64 MiB
 	Texts     int // texts that Evaluate and Compile remember; default 1,024
-	TextBytes int // bytes of those texts; default 8 MiB
+	TextBytes int // bytes of those texts and what they were compiled to, about; default 32 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -110,6 +110,6 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Array, 1<<24)
 	or(&l.String, 64<<20)
 	or(&l.Texts, 1024)
-	or(&l.TextBytes, 8<<20)
+	or(&l.TextBytes, 32<<20)
 	return l
 }

@@ -55,6 +55,7 @@ type wait struct {
 
 	waiter  *store.Waiter // nil where changes wake nobody
 	byWrite bool          // the writer evaluates
+	mode    eval.Mode     // for the writer
 	period  time.Duration // of the grid; 0 for none
 	next    time.Duration // point of the grid to come, from start
 	last    time.Time     // of the evaluation before
@@ -68,6 +69,7 @@ func (w *wait) run(ctx context.Context) (karl.Value, error) {
 	case b.null:
 		w.period = impurePoll
 	case pure:
+		w.mode = s.mode()
 		w.byWrite = !prog.Dynamic && !prog.Calls && prog.Size <= writerNodes
 	default:
 		w.period = impurePoll
@@ -195,11 +197,14 @@ func (w *wait) evaluate() (v karl.Value, err error, done bool) {
 		if b.store.Touched() {
 			b.store.Settle()
 		}
-		on := prog.Reads
+		on, tests := prog.Reads, prog.Tests
 		if track {
 			on = unique(w.tracked)
 		}
-		b.store.Register(w.waiter, on)
+		if w.s.Strict {
+			tests = nil // a change could make the program fail
+		}
+		b.store.Register(w.waiter, on, tests)
 	} else if track {
 		for _, r := range w.tracked {
 			b.store.Release(r)
@@ -219,7 +224,7 @@ func (w *wait) value() (karl.Value, *eval.Error) {
 
 // ready is asked by a writer whether the expression is true, or fails, now.
 func (w *wait) ready() bool {
-	v, fail := w.value()
+	v, fail := w.b.env.Run(w.e.prog, w.mode) // pure and small: no bounds
 	return fail != nil || v.IsTrue()
 }
 
@@ -313,6 +318,6 @@ func (b *Base) tryAwait(w *store.Waiter, tracked *[]*store.Record, ready func(Gu
 	if b.store.Touched() {
 		b.store.Settle()
 	}
-	b.store.Register(w, unique(*tracked))
+	b.store.Register(w, unique(*tracked), nil)
 	return false, nil
 }

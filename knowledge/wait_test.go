@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -312,4 +314,57 @@ func TestWaitLeavesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestWriterTests: conditions that are made without going to the waiter must
+// not keep one asleep.
+func TestWriterTests(t *testing.T) {
+	for _, c := range []struct{ src, not, ends string }{
+		{"x == 5", "x = 4", "x = 5"},
+		{"x == 5", "x = 'four'", "x = 5.0"},
+		{"x != 0", "x = 0", "x = -1"},
+		{"x < 3 && x > 1", "x = 1", "x = 2"},
+		{"x >= 3 && y <= 2 && z", "x = 3; y = 2", "z = 1"},
+		{"x == 5 && s + 'a' == 'ba'", "x = 5; s = 'c'", "s = 'b'"},
+		{"x == 0", "x = 1", "#clear_var('x')"},
+		{"(x > 1) && (y)", "x = 2", "y = [1]"},
+		{"x == 5 || y", "x = 4", "y = 1"},
+		{"!(x == 5)", "x = 5", "x = 6"},
+		{"x == '5'", "x = 4", "x = 5"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			kb := newBase(t)
+			eval(t, kb, c.not)
+			time.AfterFunc(time.Second, func() { eval(t, kb, c.not) })
+			time.AfterFunc(2*time.Second, func() { eval(t, kb, c.ends) })
+			start := time.Now()
+			_, err := kb.Wait(t.Context(), c.src, &knowledge.WaitSettings{Timeout: time.Hour})
+			if took := time.Since(start); err != nil || took != 2*time.Second {
+				t.Errorf("%s ended after %v: %v", c.src, took, err)
+			}
+		})
+	}
+}
+
+// TestTextFlood: texts that were compiled and forgotten take no memory.
+func TestTextFlood(t *testing.T) {
+	kb := newBase(t)
+	var before, after runtime.MemStats
+	text := strings.Repeat("++x;", 2000)
+	flood := func(from, to int) {
+		for i := from; i < to; i++ {
+			if _, err := kb.Evaluate(fmt.Sprintf("x = %d;%s", i, text), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	flood(0, 200)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	flood(200, 600)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 || after.HeapAlloc > 96<<20 {
+		t.Errorf("the heap grew by %d bytes to %d", grown, after.HeapAlloc)
+	}
 }

@@ -21,11 +21,12 @@ type Program struct {
 
 	// Reads and Writes are the records of the names without braces.
 	Reads, Writes []*store.Record
-	Dynamic       bool // has names with braces, or other ways to read what it does not name
-	Calls         bool // calls functions or #eval
-	Pure          bool // has no effect, and its value depends on variables only
-	Size          int  // nodes of the tree
-	Depth         int  // of the tree
+	Dynamic       bool         // has names with braces, or other ways to read what it does not name
+	Calls         bool         // calls functions or #eval
+	Pure          bool         // has no effect, and its value depends on variables only
+	Tests         []store.Test // conditions on single records, all of which must hold for the value to be true
+	Size          int          // nodes of the tree
+	Depth         int          // of the tree
 
 	root node
 }
@@ -34,7 +35,9 @@ type Program struct {
 func (e *Env) Compile(tree *karl.Program, function string) (*Program, *Error) {
 	p := &Program{Tree: tree, Function: function, Pure: true}
 	c := compiler{env: e, p: p, seen: map[*store.Record]access{}}
-	p.root = c.expr(karl.Fold(tree.Body))
+	body := karl.Fold(tree.Body)
+	p.root = c.expr(body)
+	c.tests(body)
 	p.Depth = c.deepest
 	if c.err != nil {
 		return nil, c.err
@@ -168,8 +171,8 @@ func (c *compiler) variable(n *karl.Name) node {
 	}
 	r, at := c.record(n, reads), n.Span
 	return func(f *Frame) karl.Value {
-		if r.Is(karl.KindInteger) {
-			return karl.Int(r.Int())
+		if r.Is(karl.KindInteger) || r.Is(karl.KindDouble) {
+			return r.Value()
 		}
 		return f.load(r, at)
 	}
@@ -356,6 +359,11 @@ func (c *compiler) arithmetic(n *karl.Binary) node {
 		}
 		return func(f *Frame) karl.Value { v := x(f); return f.apply(op, v, f.load(ry, yat), at) }
 	}
+	if l, ok := yn.(*karl.Literal); ok {
+		x, y := c.expr(xn), l.Value
+		c.p.Size++
+		return func(f *Frame) karl.Value { return f.apply(op, x(f), y, at) }
+	}
 	x, y, checked := c.operands(xn, yn)
 	if checked {
 		return func(f *Frame) karl.Value {
@@ -380,6 +388,9 @@ func (c *compiler) operands(xn, yn karl.Node) (x, y node, checked bool) {
 
 // apply is an arithmetic operator on values of any kind.
 func (f *Frame) apply(op karl.Op, x, y karl.Value, at karl.Span) karl.Value {
+	if v, ok := applyDoubles(op, x, y); ok {
+		return v
+	}
 	if op == karl.OpAdd && x.Kind().IsString() {
 		return f.concat(x, y, at)
 	}
@@ -445,7 +456,7 @@ func (c *compiler) comparison(n *karl.Binary) cond {
 	if r, ok := c.static(xn); ok && isConst {
 		at, y := spanOf(xn), karl.Int(k)
 		c.p.Size += 2
-		slow := func(f *Frame) bool { return op.Apply(f.load(r, at), y, nil).IsTrue() }
+		slow := func(f *Frame) bool { return compare(op, f.load(r, at), y) }
 		switch op {
 		case karl.OpEqual:
 			return func(f *Frame) bool {
@@ -499,24 +510,30 @@ func (c *compiler) comparison(n *karl.Binary) cond {
 		}
 		w := y(f)
 		if v.Kind() == karl.KindInteger && w.Kind() == karl.KindInteger {
-			return compareInts(op, v.Int(), w.Int())
+			return store.CompareInts(op, v.Int(), w.Int())
 		}
-		return op.Apply(v, w, nil).IsTrue()
+		return compare(op, v, w)
 	}
 }
 
-func compareInts(op karl.Op, a, b int64) bool {
-	switch op {
-	case karl.OpEqual:
-		return a == b
-	case karl.OpNotEqual:
-		return a != b
-	case karl.OpLess:
-		return a < b
-	case karl.OpLessEqual:
-		return a <= b
-	case karl.OpGreater:
-		return a > b
+// tests collects the comparisons of a variable with an integer that a program is
+// made of, or begins with, joined by &&: for it to be true, or to fail, all must
+// hold.
+func (c *compiler) tests(n karl.Node) bool {
+	b, ok := karl.Unparen(n).(*karl.Binary)
+	switch {
+	case !ok:
+		return false
+	case b.Op == karl.OpAnd:
+		return c.tests(b.X) && c.tests(b.Y)
+	case b.Op < karl.OpEqual || b.Op > karl.OpGreaterEqual:
+		return false
 	}
-	return a >= b
+	name, isName := karl.Unparen(b.X).(*karl.Name)
+	k, isConstant := intConstant(karl.Unparen(b.Y))
+	if !isName || !isConstant || dynamic(name) {
+		return false
+	}
+	c.p.Tests = append(c.p.Tests, store.Test{Record: c.record(name, reads), Op: b.Op, K: k})
+	return true
 }

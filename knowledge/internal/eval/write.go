@@ -186,6 +186,11 @@ func (c *compiler) compound(n *karl.Assign, x karl.Node) node {
 					r.PutInt(i)
 					return karl.Int(i)
 				}
+				if d, ok := asDouble(v); ok && r.Settled(f.doubles) && f.err == nil {
+					d += math.Float64frombits(r.Bits())
+					r.PutBits(math.Float64bits(d))
+					return karl.Float(d)
+				}
 				return f.compound(t, op, v, at)
 			}
 		}

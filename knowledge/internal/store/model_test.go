@@ -360,7 +360,7 @@ func (m *storeMachine) register(t *rapid.T) {
 			m.on[r.Name()] = true
 		}
 	}
-	m.store.Register(m.waiter, records)
+	m.store.Register(m.waiter, records, nil)
 }
 
 func (m *storeMachine) settle(t *rapid.T) {
