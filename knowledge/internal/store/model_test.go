@@ -45,6 +45,7 @@ type storeMachine struct {
 	waiter *Waiter
 	on     map[string]bool // what the waiter waits for
 	woken  bool
+	asked  int // how often the waiter was asked since it was last looked at
 }
 
 type keptValue struct{ value, copy karl.Value }
@@ -56,6 +57,7 @@ func newStoreMachine() *storeMachine {
 	m.store.Init(func() int64 { return m.model.now }, Limits{Variables: modelVariables, Array: modelArray})
 	m.model.vars = map[string]*variable{}
 	m.waiter = NewWaiter()
+	m.waiter.Ready = func() bool { m.asked++; return true }
 	return m
 }
 
@@ -365,6 +367,10 @@ func (m *storeMachine) register(t *rapid.T) {
 
 func (m *storeMachine) settle(t *rapid.T) {
 	m.store.Settle()
+	if m.asked > 1 {
+		t.Fatalf("the waiter was asked %d times", m.asked)
+	}
+	m.asked = 0
 	select {
 	case <-m.waiter.Wake:
 		if !m.woken {
