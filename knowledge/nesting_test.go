@@ -63,7 +63,7 @@ func TestStepsOfNestedRuns(t *testing.T) {
 	}{{0, 120}, {200, 120}, {100, 90}, {40, 30}, {20, 15}} {
 		eval(t, kb, "n = 0")
 		_, err := kb.Evaluate("nested() ;> nested() ;> nested() ;> nested()", &knowledge.EvalSettings{MaxSteps: c.max})
-		if n := kb.Get("n").Int(); isLimit(err) != (c.turns < 120) || n > c.turns || n < c.turns-6 {
+		if n := kb.Get("n").Int(); isLimit(err) != (c.turns < 120) || n > c.turns+2 || n < c.turns-6 {
 			t.Errorf("limit %d: %d turns, %v; want about %d", c.max, n, err, c.turns)
 		}
 	}

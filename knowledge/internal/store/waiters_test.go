@@ -16,7 +16,7 @@ func TestReadyOnce(t *testing.T) {
 	asked, want := 0, false
 	w := NewWaiter()
 	w.Ready = func() bool { asked++; return want }
-	s.Register(w, []*Record{a, b})
+	s.Register(w, []*Record{a, b}, nil)
 	for i, write := range []func(){
 		func() { s.Set(a, karl.Int(1), 0) },
 		func() { s.Set(a, karl.Int(2), 0); s.Set(b, karl.Int(1), 0); s.Set(a, karl.Int(3), 0) },
