@@ -115,6 +115,9 @@ func same(v karl.Value, want value) bool {
 	}
 	switch x := x.(type) {
 	case string:
+		if v.Kind() == karl.KindDouble {
+			return number(v, x)
+		}
 		return v.String() == x
 	case []any:
 		if len(x) != v.Len() {
