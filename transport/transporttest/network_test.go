@@ -3,6 +3,7 @@ package transporttest_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,21 +81,30 @@ func TestConditions(t *testing.T) {
 func TestPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := transporttest.New(1, transporttest.Conditions{})
+		var mu sync.Mutex
 		counts := map[string]int{}
 		var links []transport.Event
 		for _, name := range []string{"a", "b", "c"} {
 			l := n.Open(name)
 			defer l.Close()
 			links = append(links, l)
-			l.Subscribe("", nil, func(*transport.Message) { counts[name]++ })
+			l.Subscribe("", nil, func(*transport.Message) {
+				mu.Lock()
+				counts[name]++
+				mu.Unlock()
+			})
 		}
 		all := func(want string) {
 			t.Helper()
+			mu.Lock()
 			clear(counts)
+			mu.Unlock()
 			for _, l := range links {
 				l.Publish("", []byte("x"))
 				synctest.Wait()
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			if got := fmt.Sprint(counts); got != want {
 				t.Errorf("received %s, want %s", got, want)
 			}
