@@ -2,7 +2,7 @@ package knowledge
 
 import (
 	"errors"
-	"fmt"
+	"github.com/madara-go/madara/knowledge/internal/store"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -81,11 +81,11 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 		reads: map[string]bool{}, peers: map[string]*peerState{}, id: []byte(b.id),
 	}
 	if len(a.id) > wire.MaxOriginator {
-		return nil, fmt.Errorf("the base's ID %q has %d bytes, at most %d can be sent: %w", b.id, len(b.id), wire.MaxOriginator, ErrSharing)
+		return nil, store.Errorf(ErrSharing, "the base's ID %q has %d bytes, at most %d can be sent", b.id, len(b.id), wire.MaxOriginator)
 	}
 	if limit := event.MaxPayload() - wire.FragmentSize; a.share.FragmentSize > limit {
 		if limit < minFragmentSize {
-			return nil, fmt.Errorf("the transport carries %d bytes, at least %d are needed: %w", event.MaxPayload(), minFragmentSize+wire.FragmentSize, ErrSharing)
+			return nil, store.Errorf(ErrSharing, "the transport carries %d bytes, at least %d are needed", event.MaxPayload(), minFragmentSize+wire.FragmentSize)
 		}
 		a.share.FragmentSize = limit
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -251,7 +250,7 @@ func (b *Base) set(r *store.Record, name string, v karl.Value) error {
 			return nil
 		}
 	case karl.KindUninitialized:
-		return fmt.Errorf("setting %q to nothing; Clear does that: %w", name, ErrKind)
+		return store.Errorf(ErrKind, "setting %q to nothing; Clear does that", name)
 	}
 	return b.store.Set(r, v, 0)
 }
@@ -273,11 +272,11 @@ func (b *Base) resolve(name string) (*store.Record, error) {
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("the name is empty: %w", ErrName)
+		return store.Errorf(ErrName, "the name is empty")
 	case len(name) > maxName:
-		return fmt.Errorf("the name %.40q... has %d bytes, at most %d are allowed: %w", name, len(name), maxName, ErrName)
+		return store.Errorf(ErrName, "the name %.40q... has %d bytes, at most %d are allowed", name, len(name), maxName)
 	case strings.ContainsAny(name, "{}"):
-		return fmt.Errorf("the name %q has braces; Expand it first: %w", name, ErrName)
+		return store.Errorf(ErrName, "the name %q has braces; Expand it first", name)
 	}
 	return nil
 }
@@ -294,7 +293,7 @@ func (b *Base) SetIndex(name string, i int, v karl.Value) error {
 
 func (b *Base) setIndex(name string, i int, v karl.Value) error {
 	if k := v.Kind(); k != karl.KindInteger && k != karl.KindDouble {
-		return fmt.Errorf("an element of %q cannot hold a value of kind %s, only integer or double: %w", name, k, ErrKind)
+		return store.Errorf(ErrKind, "an element of %q cannot hold a value of kind %s, only integer or double", name, k)
 	}
 	r, err := b.resolve(name)
 	if err != nil {

@@ -93,7 +93,7 @@ func ExampleEvalError() {
 		fmt.Println(failed.Snippet())
 	}
 	// Output:
-	// 2:5: function "averge": function is not defined
+	// 2:5: function "averge" is not defined
 	// y = averge(x)
 	//     ^^^^^^^^^
 }
@@ -135,7 +135,7 @@ func ExampleEvalSettings() {
 		After:    "never printed, because the program fails",
 	})
 	fmt.Println(err)
-	// Output: 1:1: stopped after 1000 steps: limit reached
+	// Output: 1:1: stopped after 1000 steps
 }
 
 func ExampleBase_Watch() {

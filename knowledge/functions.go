@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"fmt"
+	"github.com/madara-go/madara/knowledge/internal/store"
 
 	"github.com/madara-go/madara/karl"
 	"github.com/madara-go/madara/knowledge/internal/eval"
@@ -97,7 +98,7 @@ func (b *Base) function(name string) (*eval.Function, error) {
 		return nil, ErrClosed
 	}
 	if !karl.IsName(name) {
-		return nil, fmt.Errorf("%q cannot be the name of a function: %w", name, ErrName)
+		return nil, store.Errorf(ErrName, "%q cannot be the name of a function", name)
 	}
 	return b.env.Function(name)
 }

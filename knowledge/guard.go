@@ -1,7 +1,7 @@
 package knowledge
 
 import (
-	"fmt"
+	"github.com/madara-go/madara/knowledge/internal/store"
 	"iter"
 
 	"github.com/madara-go/madara/karl"
@@ -123,7 +123,7 @@ func (g Guard) Evaluate(src string, s *EvalSettings) (karl.Value, error) {
 func (g Guard) Run(e *Expression, s *EvalSettings) (karl.Value, error) {
 	b := g.base()
 	if e.base != b {
-		return karl.Value{}, fmt.Errorf("expression %q belongs to another base: %w", e.head(), ErrName)
+		return karl.Value{}, store.Errorf(ErrName, "expression %q belongs to another base", e.head())
 	}
 	b.env.TrackAll(e.prog.Reads)
 	v, fail := s.run(b.env, e.prog, nil)

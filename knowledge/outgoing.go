@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/madara-go/madara/knowledge/internal/store"
 	"hash/maphash"
 	"maps"
 	"math/rand/v2"
@@ -282,7 +283,7 @@ const (
 // apply_modified for it, which stamps a new clock.
 func (b *Base) Resend(ctx context.Context, scope Scope) error {
 	if scope != Own && scope != All {
-		return fmt.Errorf("scope %d is neither Own nor All: %w", scope, ErrSharing)
+		return store.Errorf(ErrSharing, "scope %d is neither Own nor All", scope)
 	}
 	return b.sendRound(ctx, "Base.Resend", scope)
 }

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"errors"
 	"fmt"
+	"github.com/madara-go/madara/knowledge/internal/store"
 	"math"
 	"time"
 
@@ -154,7 +155,7 @@ func (s *Sharing) Validate() error {
 		return nil
 	}
 	bad := func(field string, value any, allowed string) error {
-		return fmt.Errorf("knowledge.Sharing.%s is %v, allowed is %s: %w", field, value, allowed, ErrSharing)
+		return store.Errorf(ErrSharing, "knowledge.Sharing.%s is %v, allowed is %s", field, value, allowed)
 	}
 	domain := fmt.Sprintf("up to %d bytes without NUL", wire.MaxDomain)
 	for _, d := range append([]string{s.Domain}, s.ReadDomains...) {

@@ -1,7 +1,6 @@
 package knowledge
 
 import (
-	"fmt"
 	"math"
 	"sync/atomic"
 
@@ -116,7 +115,7 @@ func (v *Var[T]) add(delta T) error {
 	case *float64:
 		return v.b.store.Set(v.r, karl.Float(v.r.Value().Float()+*p), 0)
 	}
-	return fmt.Errorf("adding to %q, which is not a number: %w", v.r.Name(), ErrKind)
+	return store.Errorf(ErrKind, "adding to %q, which is not a number", v.r.Name())
 }
 
 // Peek returns the value without the lock, for a reader that must not wait: what
@@ -210,7 +209,7 @@ func (l LockedVar[T]) Add(delta T) error {
 
 func (l LockedVar[T]) check() error {
 	if b := l.g.base(); l.v.b != b {
-		return fmt.Errorf("the variable %q belongs to another base: %w", l.v.Name(), ErrName)
+		return store.Errorf(ErrName, "the variable %q belongs to another base", l.v.Name())
 	}
 	return l.v.err
 }

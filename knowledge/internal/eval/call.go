@@ -74,7 +74,7 @@ func (k *caller) run(f *Frame) karl.Value {
 	if fn == nil {
 		name := k.dynamic.expand(f)
 		if f.err == nil && len(name) == 0 {
-			f.fail(k.at, fmt.Errorf("the function name %q expands to nothing: %w", clip(k.dynamic.text), ErrName))
+			f.fail(k.at, store.Errorf(ErrName, "the function name %q expands to nothing", clip(k.dynamic.text)))
 		}
 		if f.err != nil {
 			e.pop(base)
@@ -103,7 +103,7 @@ func (f *Frame) call(fn *Function, args []karl.Value, at karl.Span) karl.Value {
 		return v
 	}
 	if fn.Body == nil {
-		return f.fail(at, fmt.Errorf("function %q: %w", clip(fn.Name), ErrUndefined))
+		return f.fail(at, store.Errorf(ErrUndefined, "function %q is not defined", clip(fn.Name)))
 	}
 	// The body of a function runs with the default settings, not the caller's.
 	return f.nest(fn.Body, args, true, 0, at)

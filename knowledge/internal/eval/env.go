@@ -2,7 +2,6 @@ package eval
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -86,8 +85,8 @@ func (e *Env) Function(name string) (*Function, error) {
 		return fn, nil
 	}
 	if len(e.functions) >= e.Limits.Functions {
-		return nil, fmt.Errorf("function %q would be number %d, at most %d names are allowed: %w",
-			clip(name), len(e.functions)+1, e.Limits.Functions, store.ErrLimit)
+		return nil, store.Errorf(store.ErrLimit, "function %q would be number %d, at most %d names are allowed",
+			clip(name), len(e.functions)+1, e.Limits.Functions)
 	}
 	fn := &Function{Name: string([]byte(name))}
 	e.functions[fn.Name] = fn

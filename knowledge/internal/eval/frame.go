@@ -7,7 +7,6 @@ package eval
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/madara-go/madara/karl"
@@ -135,7 +134,7 @@ func (f *Frame) refill(at karl.Span) bool {
 	m.used = m.spent()
 	m.grant, m.budget = 0, 0
 	if m.max > 0 && m.used > m.max {
-		f.fail(at, fmt.Errorf("stopped after %d steps: %w", m.max, store.ErrLimit))
+		f.fail(at, store.Errorf(store.ErrLimit, "stopped after %d steps", m.max))
 		return false
 	}
 	if m.ctx != nil {
@@ -152,12 +151,12 @@ func (f *Frame) refill(at karl.Span) bool {
 func (e *Env) enter(p *Program, mode Mode) (*Frame, error) {
 	if e.depth > 0 {
 		if e.depth > e.Limits.CallDepth {
-			return nil, fmt.Errorf("calls are nested more than %d deep: %w", e.Limits.CallDepth, store.ErrLimit)
+			return nil, store.Errorf(store.ErrLimit, "calls are nested more than %d deep", e.Limits.CallDepth)
 		}
 		e.weight += e.frames[e.depth-1].prog.Depth
 		if e.weight+p.Depth > maxWeight {
 			e.weight -= e.frames[e.depth-1].prog.Depth
-			return nil, fmt.Errorf("calls and the expressions around them are nested more than %d deep: %w", maxWeight, store.ErrLimit)
+			return nil, store.Errorf(store.ErrLimit, "calls and the expressions around them are nested more than %d deep", maxWeight)
 		}
 		if e.depth == len(e.frames) {
 			e.frames = append(e.frames, newFrame(e))

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unsafe"
 
@@ -120,7 +119,7 @@ func (d *dynamicName) write(f *Frame) *store.Record {
 	}
 	name := d.expand(f)
 	if len(name) == 0 {
-		f.fail(d.at, fmt.Errorf("the name %q expands to nothing: %w", clip(d.text), ErrName))
+		f.fail(d.at, store.Errorf(ErrName, "the name %q expands to nothing", clip(d.text)))
 		return nil
 	}
 	r, err := f.st.Intern(string(name))
@@ -134,7 +133,7 @@ func (d *dynamicName) write(f *Frame) *store.Record {
 
 //go:noinline
 func (f *Frame) missing(name string, at karl.Span) karl.Value {
-	return f.fail(at, fmt.Errorf("variable %q is not set: %w", clip(name), ErrMissing))
+	return f.fail(at, store.Errorf(ErrMissing, "variable %q is not set", clip(name)))
 }
 
 // maxBraces bounds how deep braces nest in a text that is expanded.
@@ -169,7 +168,7 @@ func (e *Env) appendExpanded(dst []byte, text string) ([]byte, error) {
 		text = text[i+1:]
 		if c == '{' {
 			if len(open) == maxBraces {
-				return dst, fmt.Errorf("braces are nested more than %d deep: %w", maxBraces, store.ErrLimit)
+				return dst, store.Errorf(store.ErrLimit, "braces are nested more than %d deep", maxBraces)
 			}
 			open = append(open, len(dst))
 			continue
@@ -206,7 +205,7 @@ func (e *Env) appendExpanded(dst []byte, text string) ([]byte, error) {
 }
 
 func tooLong(limit int) error {
-	return fmt.Errorf("a string would have more than %d bytes: %w", limit, store.ErrLimit)
+	return store.Errorf(store.ErrLimit, "a string would have more than %d bytes", limit)
 }
 
 // appendText appends the text of a value if it has at most room bytes.

@@ -140,6 +140,10 @@ func (f *Frame) evaluate(v karl.Value, at karl.Span) karl.Value {
 	}
 	p := e.texts[text]
 	if p == nil {
+		// Parsing takes time too: a step for each 16 bytes or so.
+		if !f.charge(int64(len(text)/16), at) {
+			return karl.Value{}
+		}
 		tree, err := karl.Parse("#eval", text)
 		if err != nil {
 			return f.fail(at, err)
@@ -219,7 +223,7 @@ func (c *compiler) clockOf(n *karl.SystemCall) node {
 		name, ok = ix.X, true
 	}
 	if !ok {
-		c.fail(at, fmt.Errorf("#%s takes a variable: %w", n.Name, ErrName))
+		c.fail(at, store.Errorf(ErrName, "#%s takes a variable", n.Name))
 		return nil
 	}
 	t := &target{at: name.Span}
@@ -300,7 +304,7 @@ func (f *Frame) sysDoubles(args []karl.Value) (karl.Value, error) {
 // array may have.
 func (f *Frame) checkElements(v karl.Value) error {
 	if limit := f.st.Limits.Array; !v.Kind().IsArray() && v.Size() > int64(limit) {
-		return fmt.Errorf("an array would have more than %d elements: %w", limit, store.ErrLimit)
+		return store.Errorf(store.ErrLimit, "an array would have more than %d elements", limit)
 	}
 	return nil
 }
@@ -453,7 +457,7 @@ func (f *Frame) sysReadFile(args []karl.Value) (karl.Value, error) {
 		case "file", "binary", "blob":
 			kind = karl.KindFile
 		default:
-			return karl.Value{}, fmt.Errorf("type %q is not one of text, xml, jpeg, string, file: %w", clip(args[1].String()), ErrKind)
+			return karl.Value{}, store.Errorf(ErrKind, "type %q is not one of text, xml, jpeg, string, file", clip(args[1].String()))
 		}
 	}
 	file, err := f.Env.Files.Open(name)

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/madara-go/madara/karl"
@@ -28,7 +27,7 @@ func (c *compiler) target(n karl.Node, how access) *target {
 		how |= reads
 	}
 	if !ok {
-		c.fail(t.at, fmt.Errorf("cannot assign to this: %w", ErrName))
+		c.fail(t.at, store.Errorf(ErrName, "cannot assign to this"))
 		return t
 	}
 	if dynamic(name) {
@@ -134,7 +133,7 @@ func (c *compiler) assignElement(t *target, y node) node {
 		}
 		if k := v.Kind(); k != karl.KindInteger && k != karl.KindDouble {
 			if f.strict {
-				f.fail(t.at, fmt.Errorf("an element of %q cannot hold a value of kind %s, only integer or double: %w", clip(t.name()), k, ErrKind))
+				f.fail(t.at, store.Errorf(ErrKind, "an element of %q cannot hold a value of kind %s, only integer or double", clip(t.name()), k))
 			}
 			return v
 		}

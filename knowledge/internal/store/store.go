@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -64,11 +63,11 @@ func (s *Store) Intern(name string) (*Record, error) {
 		return r, nil
 	}
 	if len(name) > MaxName {
-		return nil, fmt.Errorf("the name %q has %d bytes, at most %d are allowed: %w", clip(name), len(name), MaxName, ErrLimit)
+		return nil, Errorf(ErrLimit, "the name %q has %d bytes, at most %d are allowed", clip(name), len(name), MaxName)
 	}
 	if s.size() >= s.Limits.Variables {
-		return nil, fmt.Errorf("variable %q would be number %d, at most %d are allowed: %w",
-			clip(name), s.size()+1, s.Limits.Variables, ErrLimit)
+		return nil, Errorf(ErrLimit, "variable %q would be number %d, at most %d are allowed",
+			clip(name), s.size()+1, s.Limits.Variables)
 	}
 	r := s.add(name)
 	if s.Exact {
@@ -130,8 +129,8 @@ func (s *Store) Set(r *Record, v karl.Value, w Write) error {
 // admit is the quality check before a write.
 func (s *Store) admit(r *Record, w Write) error {
 	if r.State&guarded != 0 && w&Overwrite == 0 && r.WriteQuality < r.Quality {
-		return fmt.Errorf("variable %q holds quality %d, this process writes quality %d: %w",
-			clip(r.name), r.Quality, r.WriteQuality, ErrQuality)
+		return Errorf(ErrQuality, "variable %q holds quality %d, this process writes quality %d",
+			clip(r.name), r.Quality, r.WriteQuality)
 	}
 	return nil
 }
@@ -233,8 +232,8 @@ func (s *Store) SetClock(r *Record, c uint64) {
 // elements costs what it should.
 func (s *Store) Element(r *Record, i int64, e karl.Value, w Write) error {
 	if i < 0 || i >= int64(s.Limits.Array) {
-		return fmt.Errorf("index %d of %q is out of range, 0 to %d are allowed: %w",
-			i, clip(r.name), s.Limits.Array-1, ErrIndex)
+		return Errorf(ErrIndex, "index %d of %q is out of range, 0 to %d are allowed",
+			i, clip(r.name), s.Limits.Array-1)
 	}
 	if err := s.admit(r, w); err != nil {
 		return err
