@@ -117,6 +117,7 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 	}
 	b.attachments = append(b.attachments, a)
 	b.sender.active = !b.manual
+	b.sender.histories = b.sender.histories || a.share.SendHistory
 	b.unlock()
 	if !a.share.NoReceiving {
 		sub, err := event.Subscribe(a.topic, &transport.SubscribeOptions{Depth: a.share.Depth, Policy: a.share.Policy}, a.receive)

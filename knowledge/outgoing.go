@@ -92,7 +92,9 @@ func (a *Attachment) send(m batch) error {
 		for to < len(o.list) && o.list[to].quality == o.list[from].quality {
 			to++
 		}
-		errs = append(errs, a.sendQuality(o.list[from:to], m, now))
+		if err := a.sendQuality(o.list[from:to], m, now); err != nil {
+			errs = append(errs, err)
+		}
 		from = to
 	}
 	clear(o.list)
@@ -154,7 +156,9 @@ func (a *Attachment) sendQuality(list []outRecord, m batch, now time.Duration) e
 		}
 		h.Size = uint64(len(o.message))
 		h.Append(o.message[:0])
-		errs = append(errs, a.transmit(o.message, &h, part, now))
+		if err := a.transmit(o.message, &h, part, now); err != nil {
+			errs = append(errs, err)
+		}
 		part++
 	}
 	return errors.Join(errs...)

@@ -31,6 +31,8 @@ type sender struct {
 
 	resend Scope // what the next round sends once more; 0 for nothing
 
+	histories bool // an attachment sends them
+
 	// Of the running sender alone.
 	records []*store.Record
 	updates []Update
@@ -104,7 +106,7 @@ func (b *Base) runSender(only []string) (failed error) {
 		s.records, clock = b.store.TakeMarks(s.records[:0], only)
 		for _, r := range s.records {
 			u := Update{Name: r.Name(), Record: newRecord(r.Copy())}
-			if len(attachments) > 0 {
+			if s.histories {
 				u.history = b.history(u.Name)
 			}
 			s.updates = append(s.updates, u)
@@ -140,7 +142,9 @@ func (b *Base) sendRoundTo(attachments []*Attachment, m batch, again []batch) er
 	}
 	for _, a := range attachments {
 		for _, resent := range again {
-			errs = append(errs, b.guarded(a, resent))
+			if err := b.guarded(a, resent); err != nil {
+				errs = append(errs, err)
+			}
 		}
 		if len(m.updates) == 0 {
 			continue
