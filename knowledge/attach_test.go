@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -640,6 +641,49 @@ func TestDetach(t *testing.T) {
 		check(t, b, map[string]string{"x": ""})
 		if s := bt.Stats(); s.Received != 1 || s.Drops[transport.DropEcho] != 1 {
 			t.Errorf("stats %v", s)
+		}
+	})
+}
+
+// TestLateMarks: a base whose marks wait for long says so, once.
+func TestLateMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		kb, _, _ := attachTap(t, "a", nil, knowledge.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		for i := range 20 {
+			kb.Set(fmt.Sprint("x", i), karl.Int(1))
+			time.Sleep(200 * time.Millisecond)
+		}
+		if n := strings.Count(log.String(), "waited for more than a second"); n != 1 {
+			t.Errorf("said so %d times: %s", n, log.String())
+		}
+	})
+}
+
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kb, _, _ := attachTap(t, "a", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		go kb.Wait(ctx, "never", nil)
+		go func() {
+			for range kb.Watch(ctx) {
+			}
+		}()
+		kb.Define("f", nil)
+		synctest.Wait()
+		kb.Set("x", karl.Int(1))
+		s := kb.Stats()
+		if s.TextBytes == 0 {
+			t.Error("the text of the wait takes nothing")
+		}
+		s.TextBytes = 0
+		if want := (knowledge.Stats{Variables: 2, Marked: 1, Functions: 1, Waiting: 1, Watches: 1, Attachments: 1, Texts: 1}); s != want {
+			t.Errorf("%+v, want %+v", s, want)
+		}
+		cancel()
+		synctest.Wait()
+		if s := kb.Stats(); s.Waiting != 0 || s.Watches != 0 {
+			t.Errorf("%+v", s)
 		}
 	})
 }

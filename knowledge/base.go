@@ -51,6 +51,8 @@ type Base struct {
 	attachments []*Attachment
 	manual      bool // Send is the only call that sends
 	heard       bool // a peer's value was accepted
+	late        bool // what was set waits for long to be sent: to be logged
+	warned      bool // it was, once
 }
 
 // Record is a copy of a variable: its value and what is known about it.
@@ -231,7 +233,12 @@ func (b *Base) Set(name string, v karl.Value) error {
 	r := b.store.Lookup(name)
 	b.lock("Base.Set")
 	err := b.set(r, name, v)
+	late := b.late
+	b.late = false
 	b.unlock()
+	if late {
+		b.log.Warn("variables that were set have waited for more than a second to be sent: Send, Evaluate and Wait send them")
+	}
 	return err
 }
 
@@ -252,7 +259,11 @@ func (b *Base) set(r *store.Record, name string, v karl.Value) error {
 	case karl.KindUninitialized:
 		return store.Errorf(ErrKind, "setting %q to nothing; Clear does that", name)
 	}
-	return b.store.Set(r, v, 0)
+	err := b.store.Set(r, v, 0)
+	if len(b.attachments) > 0 && !b.warned && b.store.Marked() > 0 && r.Time-b.store.MarkedSince > int64(time.Second) {
+		b.warned, b.late = true, true
+	}
+	return err
 }
 
 // resolve finds or makes the record of a name that a method was given.

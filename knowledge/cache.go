@@ -116,3 +116,9 @@ func (c *textCache) evict() {
 		return
 	}
 }
+
+func (c *textCache) size() (texts, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ring), c.bytes
+}

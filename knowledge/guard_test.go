@@ -164,6 +164,9 @@ func calls(kb *knowledge.Base, e *knowledge.Expression, v *knowledge.Var[int64])
 		"Expand":                     func() { kb.Expand("{x}") },
 		"Print":                      func() { kb.Print("{x}") },
 		"WriteTo":                    func() { dump(kb) },
+		"Stats":                      func() { kb.Stats() },
+		"History":                    func() { kb.History("x") },
+		"Resend":                     func() { kb.Resend(ctx, knowledge.Own) },
 		"Send":                       func() { kb.Send(ctx) },
 		"Close":                      func() { kb.Close() },
 		"Expression.Evaluate":        func() { e.Evaluate(nil) },
@@ -243,7 +246,7 @@ func TestSinkReentry(t *testing.T) {
 	for name, f := range calls(kb, e, v) {
 		call, got = f, "not called"
 		kb.Evaluate("++sent", nil)
-		if name == "Send" || name == "Close" {
+		if name == "Send" || name == "Close" || name == "Resend" {
 			if !strings.Contains(got, "called by a sink") {
 				t.Errorf("%s inside a sink: panic %q", name, got)
 			}

@@ -110,7 +110,7 @@ func wakeRound(length time.Duration) (sample, error) {
 	n := 0
 	for end := time.Now().Add(length); time.Now().Before(end); n++ {
 		ready <- true
-		time.Sleep(50 * time.Microsecond) // the waiter sleeps by now
+		settle() // the waiter sleeps by now
 		began := time.Now()
 		write.Evaluate(nil)
 		at, ok := <-woke
@@ -146,7 +146,7 @@ func wakeRound(length time.Duration) (sample, error) {
 	message := make([]byte, 171)
 	total, n = 0, 0
 	for end := time.Now().Add(length); time.Now().Before(end); n++ {
-		time.Sleep(50 * time.Microsecond)
+		settle()
 		began := time.Now()
 		if _, err := s.a.WriteToUDPAddrPort(message, s.to); err != nil {
 			return sample{}, err
@@ -154,6 +154,15 @@ func wakeRound(length time.Duration) (sample, error) {
 		total += (<-woke).Sub(began)
 	}
 	return sample{figure: figure, baseline: float64(total.Nanoseconds()) / float64(n) / 1000}, nil
+}
+
+// settle lets the goroutines that wait go to sleep, without going to sleep
+// itself: after a pause of a millisecond both sides would measure how long a
+// processor takes to fill its caches again.
+func settle() {
+	for end := time.Now().Add(50 * time.Microsecond); time.Now().Before(end); {
+		runtime.Gosched()
+	}
 }
 
 // codecRound measures encoding and decoding, which has no baseline.

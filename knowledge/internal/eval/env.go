@@ -93,6 +93,9 @@ func (e *Env) Function(name string) (*Function, error) {
 	return fn, nil
 }
 
+// Functions returns the number of names that are defined or called.
+func (e *Env) Functions() int { return len(e.functions) }
+
 // clip shortens a name or text for a message.
 func clip(s string) string {
 	if len(s) > 64 {

@@ -32,6 +32,8 @@ type Store struct {
 	Exact  bool         // each write reads Now
 	Limits Limits
 
+	MarkedSince int64 // about when the first of the variables to be sent was marked
+
 	marks   []*Record // to be sent, and those cleared since they were marked
 	changes []*Record // since the last difference checkpoint
 	stamps  []*Record // since the clock was raised
@@ -41,6 +43,7 @@ type Store struct {
 	sides    []side // sides[0] is unused
 	unsided  []uint32
 	round    uint64
+	waiters  int // that are registered
 	watches  []*Watch
 	sequence uint64 // of changes that watches are told
 	traces   []trace
@@ -154,6 +157,9 @@ func (s *Store) wrote(r *Record, w Write) {
 	}
 	if st&marked == 0 && (st&local == 0 || w&SendLocals != 0) && w&LocalOnly == 0 {
 		if st&listed == 0 {
+			if len(s.marks) == 0 {
+				s.MarkedSince = r.Time
+			}
 			s.marks = append(s.marks, r)
 		}
 		st |= marked | quiet | listed

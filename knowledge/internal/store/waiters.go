@@ -104,12 +104,24 @@ func (s *Store) Register(w *Waiter, records []*Record, tests []Test) {
 		d.waiters = append(d.waiters, entry)
 		r.State |= watched
 	}
+	if len(w.on) == 0 && len(records) > 0 {
+		s.waiters++
+	}
 	w.on = append(w.on, records...)
 }
+
+// Waiting returns the number of waiters that are registered.
+func (s *Store) Waiting() int { return s.waiters }
+
+// Watching returns the number of watches that are registered.
+func (s *Store) Watching() int { return len(s.watches) }
 
 // Unregister takes the waiter off every record. Records that exist only because
 // somebody waited for them go.
 func (s *Store) Unregister(w *Waiter) {
+	if len(w.on) > 0 {
+		s.waiters--
+	}
 	for i, r := range w.on {
 		w.on[i] = nil
 		d := &s.sides[r.side]
