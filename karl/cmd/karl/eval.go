@@ -51,14 +51,14 @@ func (c *evalCmd) evaluate(s *session) error {
 	if err != nil {
 		return err
 	}
-	settings := c.settings()
+	settings := c.assignments().texts()
 	programs, err := parse(append(settings, texts...))
 	if err != nil {
 		return err
 	}
 	ctx, stop := s.interruptible()
 	defer stop()
-	if err := s.set(ctx, programs[:len(settings)]); err != nil {
+	if err := s.set(ctx, c.assignments(), programs[:len(settings)]); err != nil {
 		return err
 	}
 	bound, err := s.bind(programs[len(settings):])

@@ -3,6 +3,10 @@
 //	karl eval [--print] [--json] [--set NAME=VALUE]... EXPR...
 //	karl eval --batch FILE
 //	karl run [--every 100ms] [--for 5s] [--until EXPR] [--init EXPR] [--set NAME=VALUE]... FILE...
+//	karl watch NETWORK [--stats] [--json] [--for 5s] [PATTERN...]
+//	karl pub NETWORK [--repeat N] [--every 1s] NAME=VALUE...
+//	karl wait NETWORK [--within 5s] EXPR
+//	karl packet [--json] FILE...
 //	karl version
 //
 // eval evaluates its arguments, one after the other, in one knowledge base and
@@ -10,11 +14,17 @@
 // again, and prints what the programs print. A file named - is standard input.
 // A program that starts with - goes after --.
 //
+// NETWORK is --multicast GROUP:PORT, or --udp HOST:PORT to listen and --peer
+// HOST:PORT to send to; run takes it too. watch shows what changes among the
+// peers, pub sends variables, wait returns when an expression is true of what
+// the peers know, and packet decodes captured messages.
+//
 // Results go to standard output, diagnostics to standard error: file, line,
 // column and message of each fault, with the line of the program and a caret
-// under it. The exit code is 0 if all went well, 1 if --until was not reached, 2
-// for a wrong command line, 3 for a program that does not compile, 4 for one that
-// failed, and 5 if a file could not be read or the output not be written.
+// under it. The exit code is 0 if all went well, 1 if --until or what wait waits
+// for was not reached or packet found a bad message, 2 for a wrong command line, 3
+// for a program that does not compile, 4 for one that failed, and 5 if a file could
+// not be read, the output not be written, or a network not be used.
 //
 // Programs may read and write files below the working directory, read the
 // environment and sleep. Those of a batch (see --batch in "karl eval --help")
@@ -31,14 +41,18 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-const description = `Evaluate and run programs of the language KaRL.
+const description = `Evaluate and run programs of the language KaRL, alone or among peers.
 
-Exit codes: 0 ok, 1 --until not reached, 2 wrong usage, 3 compile error, 4 run-time error, 5 input or output failed.`
+Exit codes: 0 ok, 1 --until or wait not reached, or a bad packet, 2 wrong usage, 3 compile error, 4 run-time error, 5 input, output or network failed.`
 
 // cli is the command line. A new subcommand is a field here.
 type cli struct {
 	Eval    evalCmd    `cmd:"" help:"Evaluate programs given as arguments and print the value of the last."`
 	Run     runCmd     `cmd:"" help:"Run program files, once or on a schedule."`
+	Watch   watchCmd   `cmd:"" help:"Show what changes in a network."`
+	Pub     pubCmd     `cmd:"" help:"Send variables to a network."`
+	Wait    waitCmd    `cmd:"" help:"Wait until an expression is true of what a network knows."`
+	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
 	Version versionCmd `cmd:"" help:"Print the version of the command."`
 }
 

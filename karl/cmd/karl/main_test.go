@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -31,6 +32,16 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"appears": appears,
 			"within":  within,
+			"group":   group,
+			"port":    port,
+			"listens": listens,
+			"sleep":   sleep,
+		},
+		Setup: func(e *testscript.Env) error {
+			fixtures, err := filepath.Abs("../../../transport/testdata/wire")
+			e.Setenv("WIRE", fixtures)
+			e.Setenv("LOOPBACK", loopback())
+			return err
 		},
 	})
 }

@@ -16,11 +16,14 @@ type runCmd struct {
 	For   *time.Duration `placeholder:"TIME" help:"Stop after TIME, as 5s."`
 	Until string         `placeholder:"EXPR" help:"Stop when EXPR is true, looked at after each run of the files. Without --every the files run once and then EXPR is waited for. The exit code is 1 if it did not become true."`
 	flags
+	network
 }
 
 // Help is shown by kong below the usage.
 func (c *runCmd) Help() string {
 	return `With --every the files run at once, and then at each point of the time grid; points that were missed by up to 100 ms are made up for. An interrupt (Ctrl-C) ends the run as --for does: --print and --json still show the variables, and a second one ends the process.
+
+With --udp, --peer or --multicast the knowledge base shares its variables with the peers: what the programs change is sent after each evaluation, and what arrives is there for the next one. Names that start with . stay here. --for keeps a program that runs once on the network for that time, so that peers that come later are told.
 
 Times are written as 100ms, 2.5s, 1m30s. The first line of a file may be #!/usr/bin/env -S karl run`
 }
@@ -33,12 +36,15 @@ func (c *runCmd) Validate() error {
 	case c.For != nil && *c.For <= 0:
 		return fmt.Errorf("--for %v: want a time above 0", *c.For)
 	}
+	if err := c.network.check(false); err != nil {
+		return err
+	}
 	return c.flags.Validate()
 }
 
 // Run is called by kong.
 func (c *runCmd) Run(p *process) error {
-	s := newSession(p, &c.flags)
+	s := newSession(p, &c.flags, c.network.options(p)...)
 	defer s.close()
 	err := c.run(s)
 	s.show(err)
@@ -50,7 +56,7 @@ func (c *runCmd) run(s *session) error {
 	if err != nil {
 		return err
 	}
-	texts := append(c.settings(), c.inits()...)
+	texts := append(c.assignments().texts(), c.inits()...)
 	first := len(texts)
 	texts = append(texts, files...)
 	if c.Until != "" {
@@ -73,7 +79,10 @@ func (c *runCmd) run(s *session) error {
 	if c.Every != nil {
 		l.period = *c.Every
 	}
-	err = s.set(ctx, programs[:len(c.Set)])
+	if err := s.connect(&c.network, knowledge.Sharing{}); err != nil {
+		return err
+	}
+	err = s.set(ctx, c.assignments(), programs[:len(c.Set)])
 	if err == nil {
 		l.init, err = s.bind(programs[len(c.Set):first])
 	}
@@ -182,13 +191,17 @@ func (l *loop) sleep(ctx context.Context, until time.Duration) error {
 	}
 }
 
-// wait waits for --until. One that depends on variables alone is waited for only
-// as long as the user said, because nobody else writes variables.
+// wait waits for --until, or on a network for --for. Without a network one that
+// depends on variables alone is waited for only as long as the user said, because
+// nobody else writes variables.
 func (l *loop) wait(ctx context.Context) error {
 	if l.until == nil {
+		if l.s.net != nil && l.end > 0 {
+			<-ctx.Done()
+		}
 		return nil
 	}
-	if l.end == 0 && l.until.Pure() {
+	if l.end == 0 && l.until.Pure() && l.s.net == nil {
 		v, err := l.s.evaluate(ctx, l.until, l.s.evalSettings())
 		if err == nil && !v.IsTrue() {
 			return failf(exitUnreached, "--until is not true, and nothing can change that: add --every")

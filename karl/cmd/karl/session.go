@@ -26,21 +26,52 @@ type flags struct {
 
 // Validate is called by those of the subcommands, which kong calls.
 func (f *flags) Validate() error {
-	for _, arg := range f.Set {
-		name, value, ok := strings.Cut(arg, "=")
-		switch {
-		case !ok:
-			return fmt.Errorf("--set %s: want NAME=VALUE", arg)
-		case !karl.IsName(name):
-			return fmt.Errorf("--set %s: %q is not the name of a variable", arg, name)
-		case strings.TrimSpace(value) == "":
-			return fmt.Errorf("--set %s: the value is missing; an empty text is %s''", arg, arg)
-		}
+	if err := f.assignments().check(); err != nil {
+		return err
 	}
 	if f.Timeout != nil && *f.Timeout <= 0 {
 		return fmt.Errorf("--timeout %v: want a time above 0", *f.Timeout)
 	}
 	return nil
+}
+
+func (f *flags) assignments() assignments { return assignments{"--set ", f.Set} }
+
+// assignments are arguments of the form NAME=VALUE, after a flag or none.
+type assignments struct {
+	flag string // "--set ", or ""
+	args []string
+}
+
+func (a assignments) check() error {
+	for _, arg := range a.args {
+		name, value, ok := strings.Cut(arg, "=")
+		switch {
+		case !ok:
+			return fmt.Errorf("%s%s: want NAME=VALUE", a.flag, arg)
+		case !karl.IsName(name):
+			return fmt.Errorf("%s%s: %q is not the name of a variable", a.flag, arg, name)
+		case strings.TrimSpace(value) == "":
+			return fmt.Errorf("%s%s: the value is missing; an empty text is %s''", a.flag, arg, arg)
+		}
+	}
+	return nil
+}
+
+// texts returns the values as programs.
+func (a assignments) texts() []text {
+	var texts []text
+	for _, arg := range a.args {
+		name, value, _ := strings.Cut(arg, "=")
+		texts = append(texts, text{a.flag + name, value})
+	}
+	return texts
+}
+
+// name returns the variable of an argument.
+func (a assignments) name(i int) string {
+	name, _, _ := strings.Cut(a.args[i], "=")
+	return name
 }
 
 // text is the source of a program.
@@ -51,7 +82,7 @@ func (p *process) load(files []string) ([]text, error) {
 	var texts []text
 	var errs []error
 	for _, file := range files {
-		b, err := p.read(file)
+		b, err := p.read(file, karl.DefaultMaxSource+1)
 		if err != nil {
 			if errors.Is(err, errTwice) {
 				return nil, fail(exitUsage, err)
@@ -72,9 +103,8 @@ func (p *process) load(files []string) ([]text, error) {
 
 var errTwice = errors.New("standard input (-) can be read once only")
 
-// read returns a file, and of one that is too long for a program only enough to
-// be told so.
-func (p *process) read(file string) ([]byte, error) {
+// read returns a file, and of one that is too long only enough to tell so.
+func (p *process) read(file string, limit int64) ([]byte, error) {
 	in := p.in
 	if file == "-" {
 		if p.stdin {
@@ -89,7 +119,7 @@ func (p *process) read(file string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	return io.ReadAll(io.LimitReader(in, karl.DefaultMaxSource+1))
+	return io.ReadAll(io.LimitReader(in, limit))
 }
 
 // withoutShebang blanks a first line that starts with #!, so that all positions
@@ -123,28 +153,19 @@ func parse(texts []text) ([]*karl.Program, error) {
 	return programs, nil
 }
 
-// settings returns the texts of --set.
-func (f *flags) settings() []text {
-	var texts []text
-	for _, arg := range f.Set {
-		name, value, _ := strings.Cut(arg, "=")
-		texts = append(texts, text{"--set " + name, value})
-	}
-	return texts
-}
-
 // session is a knowledge base with the programs that run in it.
 type session struct {
 	p     *process
 	flags *flags
 	kb    *knowledge.Base
+	net   *connection // nil for none
 	files *os.Root
 
 	evaluated bool
 	last      karl.Value // of the program that ran last
 }
 
-func newSession(p *process, f *flags) *session {
+func newSession(p *process, f *flags, more ...knowledge.Option) *session {
 	s := &session{p: p, flags: f}
 	var printed io.Writer = p.out
 	if f.JSON {
@@ -155,12 +176,15 @@ func newSession(p *process, f *flags) *session {
 		s.files = files
 		options = append(options, knowledge.WithFiles(files))
 	}
-	s.kb = knowledge.New(options...)
+	s.kb = knowledge.New(append(options, more...)...)
 	return s
 }
 
 func (s *session) close() {
 	s.kb.Close()
+	if s.net != nil {
+		s.net.close()
+	}
 	if s.files != nil {
 		s.files.Close()
 	}
@@ -204,10 +228,10 @@ func (s *session) evaluate(ctx context.Context, e *knowledge.Expression, setting
 	return v, nil
 }
 
-// set evaluates the programs of --set and stores what they return.
-func (s *session) set(ctx context.Context, programs []*karl.Program) error {
+// set evaluates the programs of assignments and stores what they return.
+func (s *session) set(ctx context.Context, a assignments, programs []*karl.Program) error {
 	for i, program := range programs {
-		name, _, _ := strings.Cut(s.flags.Set[i], "=")
+		name := a.name(i)
 		settings := s.evalSettings()
 		settings.Strict = true // a word without quotes is most likely a mistake
 		e, err := s.kb.Bind(program)
@@ -218,7 +242,7 @@ func (s *session) set(ctx context.Context, programs []*karl.Program) error {
 		if errors.Is(err, knowledge.ErrMissing) {
 			var f *failure
 			errors.As(err, &f)
-			return fail(exitEvaluate, f.errs[0], fmt.Errorf("a text has quotes of its own: --set \"%s='...'\"", name))
+			return fail(exitEvaluate, f.errs[0], fmt.Errorf("a text has quotes of its own: %s\"%s='...'\"", a.flag, name))
 		}
 		if err != nil {
 			return err
@@ -227,7 +251,7 @@ func (s *session) set(ctx context.Context, programs []*karl.Program) error {
 			v = karl.Int(0) // as NAME = VALUE does
 		}
 		if err := s.kb.Set(name, v); err != nil {
-			return failf(exitEvaluate, "--set %s: %w", name, err)
+			return failf(exitEvaluate, "%s%s: %w", a.flag, name, err)
 		}
 	}
 	return nil
