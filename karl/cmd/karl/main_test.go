@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 			fixtures, err := filepath.Abs("../../../transport/testdata/wire")
 			e.Setenv("WIRE", fixtures)
 			e.Setenv("LOOPBACK", loopback())
+			e.Setenv("GORACE", "atexit_sleep_ms=10") // the default second makes the scripts slow
 			return err
 		},
 	})
