@@ -30,6 +30,8 @@ type Attachment struct {
 	done    sync.WaitGroup
 
 	counters counters
+	hashing  bool // own datagrams, or those that came before, are told by their hashes
+	limiting bool // there is a limit of bandwidth
 	seed     maphash.Seed
 	limiter  limiter
 
@@ -98,6 +100,8 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 		a.reads[d] = true
 	}
 	a.trusted, a.banned = set(a.share.Trusted), set(a.share.Banned)
+	a.hashing = a.share.Reduced || a.share.ParticipantTTL > 0
+	a.limiting = a.share.SendLimit > 0 || a.share.TotalLimit > 0
 	a.received.age = 2 * time.Second
 	a.own.limit = 1024
 	a.assembler = wire.NewAssembler(wire.AssemblerLimits{

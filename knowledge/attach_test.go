@@ -716,3 +716,55 @@ func TestSlowFunction(t *testing.T) {
 	fast.Close()
 	slow.Close()
 }
+
+// TestReducedEcho: a base that sends reduced messages, which do not say from
+// whom, does not take its own for another's.
+func TestReducedEcho(t *testing.T) {
+	kb, a, e := attachTap(t, "a", &knowledge.Sharing{Reduced: true, OnData: "++.messages"})
+	eval(t, kb, "x = 1")
+	for _, m := range e.take() {
+		e.deliver(m)
+	}
+	check(t, kb, map[string]string{".messages": ""})
+	if s := a.Stats(); s.Drops[transport.DropEcho] != 1 {
+		t.Errorf("stats %v", s)
+	}
+}
+
+// TestBandwidth: what is above a limit is dropped and counted, and goes on later.
+func TestBandwidth(t *testing.T) {
+	for _, s := range []knowledge.Sharing{{SendLimit: 1000}, {TotalLimit: 1000}} {
+		synctest.Test(t, func(t *testing.T) {
+			kb, a, e := attachTap(t, "a", &s)
+			for range 200 {
+				eval(t, kb, "++n")
+			}
+			sent := len(e.take())
+			if sent < 10_000/171-1 || sent > 10_000/171+10 {
+				t.Errorf("%d messages of 171 bytes in ten seconds at 1,000 bytes a second", sent)
+			}
+			if st := a.Stats(); st.Drops[transport.DropSendLimit] != uint64(200-sent) {
+				t.Errorf("stats %v", st)
+			}
+			time.Sleep(11 * time.Second)
+			eval(t, kb, "++n")
+			if len(e.take()) != 1 {
+				t.Error("nothing was sent after the window")
+			}
+		})
+	}
+}
+
+// TestDropRate: the simulation drops its part.
+func TestDropRate(t *testing.T) {
+	for _, burst := range []int{0, 4} {
+		kb, a, e := attachTap(t, "a", &knowledge.Sharing{DropRate: 0.3, DropBurst: burst})
+		for range 2000 {
+			eval(t, kb, "++n")
+		}
+		st := a.Stats()
+		if n := st.Drops[transport.DropSimulated]; n < 400 || n > 800 || int(n)+len(e.take()) != 2000 {
+			t.Errorf("burst %d: %v", burst, st)
+		}
+	}
+}

@@ -41,12 +41,7 @@ func (a *Attachment) receive(m *transport.Message) {
 	c.received.Add(1)
 	c.receivedBytes.Add(uint64(len(m.Payload)))
 	now := a.b.now()
-	hash := maphash.Bytes(a.seed, m.Payload)
-	a.mu.Lock()
-	a.rate.add(len(m.Payload), now)
-	echo := a.own.has(hash)
-	seen := a.received.add(hash, now)
-	a.mu.Unlock()
+	echo, seen := a.note(m.Payload, now)
 	if echo {
 		c.drop(transport.DropEcho, 1)
 		return
@@ -73,6 +68,25 @@ func (a *Attachment) receive(m *transport.Message) {
 		}
 	}
 	a.process(message, m.Source, now, seen)
+}
+
+// note counts a datagram for the limits, and reports whether it is our own, and
+// whether it came before. Hashes are taken only where they are needed: headers
+// name their originator unless they are reduced, and a message that came before
+// matters to those who send it on.
+func (a *Attachment) note(datagram []byte, now time.Duration) (echo, seen bool) {
+	if !a.hashing && !a.limiting {
+		return false, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.rate.add(len(datagram), now)
+	if a.hashing {
+		hash := maphash.Bytes(a.seed, datagram)
+		echo = a.own.has(hash)
+		seen = a.received.add(hash, now)
+	}
+	return echo, seen
 }
 
 // trusts reports whether a name, an endpoint or an originator, may be heard.
@@ -284,11 +298,8 @@ func greater(r *store.Record, v karl.Value) bool {
 // changed and a lower TTL.
 func (a *Attachment) rebroadcast(h *wire.Header, now time.Duration, seen bool) {
 	in := &a.in
-	a.mu.Lock()
-	above := a.limiter.above(a.share.SendLimit, now) || a.rate.above(a.share.TotalLimit, now)
-	a.mu.Unlock()
 	ttl := min(a.share.ParticipantTTL, h.TTL-1)
-	if ttl == 0 || a.share.ParticipantTTL < h.TTL || seen || above || a.share.NoSending {
+	if ttl == 0 || a.share.ParticipantTTL < h.TTL || seen || a.above(now) || a.share.NoSending {
 		a.counters.drop(transport.DropRebroadcast, 1)
 		return
 	}

@@ -52,10 +52,7 @@ func (a *Attachment) send(m batch) error {
 		a.counters.drop(transport.DropNoSending, 1)
 		return nil
 	}
-	a.mu.Lock()
-	above := a.limiter.above(a.share.SendLimit, now) || a.rate.above(a.share.TotalLimit, now)
-	a.mu.Unlock()
-	if above {
+	if a.above(now) {
 		a.counters.drop(transport.DropSendLimit, 1)
 		return nil
 	}
@@ -99,6 +96,16 @@ func (a *Attachment) send(m batch) error {
 	}
 	clear(o.list)
 	return errors.Join(errs...)
+}
+
+// above reports whether a limit of bandwidth is exceeded.
+func (a *Attachment) above(now time.Duration) bool {
+	if !a.limiting {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.limiter.above(a.share.SendLimit, now) || a.rate.above(a.share.TotalLimit, now)
 }
 
 // sendQuality sends variables of one quality.
@@ -188,11 +195,15 @@ func (a *Attachment) transmit(message []byte, h *wire.Header, part uint64, now t
 }
 
 func (a *Attachment) publish(datagram []byte, now time.Duration) error {
-	a.mu.Lock()
-	a.own.add(maphash.Bytes(a.seed, datagram), now)
-	a.limiter.add(len(datagram), now)
-	a.rate.add(len(datagram), now)
-	a.mu.Unlock()
+	if a.hashing || a.limiting {
+		a.mu.Lock()
+		if a.hashing {
+			a.own.add(maphash.Bytes(a.seed, datagram), now)
+		}
+		a.limiter.add(len(datagram), now)
+		a.rate.add(len(datagram), now)
+		a.mu.Unlock()
+	}
 	if _, err := a.event.Publish(a.topic, datagram); err != nil {
 		a.counters.drop(transport.DropSendError, 1)
 		return err
