@@ -110,11 +110,8 @@ type connection struct {
 	share *knowledge.Attachment
 }
 
-// connect attaches the base to the network, if the flags ask for one.
+// connect attaches the base to the network.
 func (s *session) connect(n *network, share knowledge.Sharing) error {
-	if !n.given() {
-		return nil
-	}
 	if n.Interface != "" {
 		if _, err := net.InterfaceByName(n.Interface); err != nil {
 			fmt.Fprintf(s.p.err, "karl: --interface %s: not there yet, waiting for it\n", n.Interface)

@@ -23,7 +23,7 @@ type runCmd struct {
 func (c *runCmd) Help() string {
 	return `With --every the files run at once, and then at each point of the time grid; points that were missed by up to 100 ms are made up for. An interrupt (Ctrl-C) ends the run as --for does: --print and --json still show the variables, and a second one ends the process.
 
-With --udp, --peer or --multicast the knowledge base shares its variables with the peers: what the programs change is sent after each evaluation, and what arrives is there for the next one. Names that start with . stay here. --for keeps a program that runs once on the network for that time, so that peers that come later are told.
+With --udp, --peer or --multicast the knowledge base shares its variables with the peers, and asks those that are there for what they know: what the programs change is sent after each evaluation, and what arrives is there for the next one. Names that start with . stay here. --for keeps a program that runs once on the network for that time, so that peers that come later are told.
 
 Times are written as 100ms, 2.5s, 1m30s. The first line of a file may be #!/usr/bin/env -S karl run`
 }
@@ -79,8 +79,11 @@ func (c *runCmd) run(s *session) error {
 	if c.Every != nil {
 		l.period = *c.Every
 	}
-	if err := s.connect(&c.network, knowledge.Sharing{}); err != nil {
-		return err
+	if c.given() {
+		if err := s.connect(&c.network, knowledge.Sharing{}); err != nil {
+			return err
+		}
+		s.announce(&c.network)
 	}
 	err = s.set(ctx, c.assignments(), programs[:len(c.Set)])
 	if err == nil {
