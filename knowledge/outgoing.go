@@ -178,10 +178,13 @@ func (a *Attachment) transmit(message []byte, h *wire.Header, part uint64, now t
 		a.counters.drop(transport.DropEncode, 1)
 		return err
 	}
-	a.counters.sent.Add(1)
 	size := a.share.FragmentSize
 	if len(encoded) <= size {
-		return a.publish(encoded, now)
+		err := a.publish(encoded, now)
+		if err == nil {
+			a.counters.sent.Add(1)
+		}
+		return err
 	}
 	// Fragments of the messages of one round are kept apart by their clocks.
 	f := wire.Header{Domain: a.domain, Originator: a.id, Clock: h.Clock + part<<40, Timestamp: uint64(now)}
@@ -191,6 +194,7 @@ func (a *Attachment) transmit(message []byte, h *wire.Header, part uint64, now t
 			return err
 		}
 	}
+	a.counters.sent.Add(1)
 	return nil
 }
 
