@@ -15,6 +15,18 @@ type SyntaxError struct {
 
 	line       string // the source line Pos is on
 	incomplete bool   // more text could mend it
+	limit      bool   // the parser's, and not a fault in itself
+}
+
+// ErrLimit is what errors.Is finds in a fault that is a limit of the [Parser].
+var ErrLimit = errors.New("limit reached")
+
+// Unwrap returns ErrLimit for a limit, otherwise nil.
+func (e *SyntaxError) Unwrap() error {
+	if e.limit {
+		return ErrLimit
+	}
+	return nil
 }
 
 // Error returns "name:line:column: message" on one line.

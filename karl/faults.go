@@ -177,7 +177,7 @@ func errorList(name, src string, faults []fault) ErrorList {
 	for i, f := range faults {
 		list[i] = &SyntaxError{
 			Name: name, Pos: positionOf(src, f.from), End: positionOf(src, f.to), Msg: f.msg,
-			line: lineAt(src, f.from), incomplete: f.incomplete,
+			line: lineAt(src, f.from), incomplete: f.incomplete, limit: f.limit,
 		}
 	}
 	return list

@@ -26,7 +26,7 @@ func (p Parser) Parse(name, src string) (*Program, error) {
 	limits := p.limits()
 	if len(src) > limits.MaxSource {
 		msg := fmt.Sprintf("text of %d bytes, more than %d", len(src), limits.MaxSource)
-		return nil, errorList(name, src, []fault{{msg: msg}})
+		return nil, errorList(name, src, []fault{{msg: msg, limit: true}})
 	}
 	return parseScanner(newScanner(src, limits), name, src)
 }
@@ -289,7 +289,9 @@ func (p *piece) target(x Node, op Op) bool {
 // enter counts one level of nesting, which begins at a token.
 func (p *piece) enter(at int) bool {
 	if p.depth >= p.maxDepth {
-		return p.fail(at, "%s", tooDeep(p.maxDepth))
+		p.fail(at, "%s", tooDeep(p.maxDepth))
+		p.faults[len(p.faults)-1].limit = true
+		return false
 	}
 	p.depth++
 	return true

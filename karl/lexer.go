@@ -43,6 +43,7 @@ type fault struct {
 	from, to   int // byte offsets
 	msg        string
 	incomplete bool
+	limit      bool // of the parser
 }
 
 // scanner turns a text into tokens, piece by piece: it ends a piece with an EOF
@@ -103,6 +104,7 @@ func (s *scanner) Next() (lexer.Token, error) {
 	default:
 		if s.since++; s.since > s.limits.MaxTokens {
 			s.stop(from, s.pos, false, "statement of more than %d tokens: end it with ; or split it", s.limits.MaxTokens)
+			s.fault.limit = true
 			return s.end(), nil
 		}
 	}
@@ -276,6 +278,7 @@ func (s *scanner) oneOf(c byte, two, one lexer.TokenType) lexer.TokenType {
 func (s *scanner) opener(t lexer.TokenType) lexer.TokenType {
 	if len(s.open) >= s.limits.MaxNesting {
 		s.stop(s.pos, s.pos+1, false, "%s", tooDeep(s.limits.MaxNesting))
+		s.fault.limit = true
 		return t
 	}
 	s.open = append(s.open, bracket{opener: int32(s.count), named: t == tokenOpenIndex})

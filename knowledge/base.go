@@ -36,6 +36,8 @@ type Base struct {
 	locked   bool   // under the null lock only
 	callouts int    // Update and Await predicates that run; functions count in env.Hosts
 
+	evaluating bool // the hold is that of an evaluation, which nobody defers the end of
+
 	store store.Store
 	env   *eval.Env
 	texts textCache
@@ -88,6 +90,9 @@ func New(opts ...Option) *Base {
 		start, host := time.Now(), hostClock()
 		now = func() time.Duration { return host + time.Since(start) }
 	}
+	if o.clock != nil {
+		now = steady(o.clock)
+	}
 	b.store.Init(func() int64 { return int64(now()) }, store.Limits{Variables: b.limits.Variables, Array: b.limits.Array})
 	b.store.Exact = o.exact
 	for _, t := range o.traces {
@@ -102,6 +107,21 @@ func New(opts ...Option) *Base {
 	b.sender.sinks, b.manual = o.sinks, o.manual
 	b.sender.active = len(o.sinks) > 0 && !o.manual
 	return b
+}
+
+// steady keeps a clock of the user that panics from leaving the lock behind: its
+// last time stands.
+func steady(clock func() time.Duration) func() time.Duration {
+	var last time.Duration
+	return func() (t time.Duration) {
+		defer func() {
+			if recover() != nil {
+				t = last
+			}
+			last = t
+		}()
+		return clock()
+	}
 }
 
 func newID() string {
@@ -181,12 +201,14 @@ func (b *Base) reclaim() {
 	b.lease.Store(b.lease.Load()&^leaseHolder + leaseHolder + 1)
 }
 
-// goexit releases the lock when a function called by a program ended its
-// goroutine instead of returning.
+// goexit cleans up when a function called by a program ended its goroutine
+// instead of returning: it releases the lock, unless whoever took it does so.
 func (b *Base) goexit() {
 	b.env.Abandon()
-	b.callouts = 0
-	b.unlock()
+	if b.evaluating {
+		b.evaluating = false
+		b.unlock()
+	}
 }
 
 func (b *Base) guard(borrowed bool) Guard {
@@ -243,6 +265,9 @@ func (b *Base) Set(name string, v karl.Value) error {
 }
 
 func (b *Base) set(r *store.Record, name string, v karl.Value) error {
+	if !v.Exists() {
+		return store.Errorf(ErrKind, "setting %q to nothing; Clear does that", clipName(name))
+	}
 	if r == nil || r.Dead() || b.closed {
 		var err error
 		if r, err = b.resolve(name); err != nil {
@@ -256,8 +281,6 @@ func (b *Base) set(r *store.Record, name string, v karl.Value) error {
 			r.PutBits(bits)
 			return nil
 		}
-	case karl.KindUninitialized:
-		return store.Errorf(ErrKind, "setting %q to nothing; Clear does that", name)
 	}
 	err := b.store.Set(r, v, 0)
 	if len(b.attachments) > 0 && !b.warned && b.store.Marked() > 0 && r.Time-b.store.MarkedSince > int64(time.Second) {
@@ -310,7 +333,10 @@ func (b *Base) setIndex(name string, i int, v karl.Value) error {
 	if err != nil {
 		return err
 	}
-	return b.store.Element(r, int64(i), v, 0)
+	if err = b.store.Element(r, int64(i), v, 0); err != nil {
+		b.store.Release(r)
+	}
+	return err
 }
 
 // SetQuality sets the quality that this process writes a variable with. Where
@@ -458,9 +484,13 @@ func (b *Base) Update(f func(Guard) error) error {
 
 // callout runs a function of the user under the lock.
 func (b *Base) callout(who string, f func(Guard) error) error {
+	outer := b.lentTo
 	b.lend(who)
 	b.callouts++
-	defer func() { b.callouts-- }()
+	defer func() {
+		b.callouts--
+		b.lentTo = outer
+	}()
 	return f(b.guard(true))
 }
 
@@ -497,8 +527,8 @@ func (b *Base) Wait(ctx context.Context, src string, s *WaitSettings) (karl.Valu
 
 // Close ends all waits with ErrClosed, detaches the base from its transports,
 // and waits for a send or a message that is under way. It does not close the
-// transports. Later calls return ErrClosed, or nothing where they have no error. It may be
-// called again. Called by a function that runs under the lock, or by a Sink, it
+// transports. Later calls that would change something or run a program return
+// ErrClosed; reading still returns what is there. It may be called again. Called by a function that runs under the lock, or by a Sink, it
 // panics.
 func (b *Base) Close() error {
 	b.lock("Base.Close")

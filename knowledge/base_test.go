@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -346,3 +347,23 @@ func TestClosed(t *testing.T) {
 }
 
 func second(_ karl.Value, err error) error { return err }
+
+// TestPipes: a pipe in the place of a file is refused, not waited for.
+func TestPipes(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("mkfifo", dir+"/pipe").CombinedOutput(); err != nil {
+		t.Skipf("no pipes here: %v %s", err, out)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	kb := newBase(t, knowledge.WithFiles(root))
+	if v, err := kb.Evaluate("#read_file('pipe')", nil); err == nil {
+		t.Errorf("reading a pipe gave %v", v)
+	}
+	if v := eval(t, kb, "#write_file('pipe', 'x')"); v.Int() != -1 {
+		t.Errorf("writing a pipe gave %v", v)
+	}
+}

@@ -3,7 +3,6 @@ package knowledge
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sync/singleflight"
 )
@@ -13,9 +12,9 @@ import (
 type textCache struct {
 	parsing singleflight.Group
 
-	// last is the text that was looked up last, found again by where the string
-	// is in memory: programs evaluate the same constant again and again.
-	last atomic.Pointer[lastText]
+	// last is the text that was looked up last: programs evaluate the same one
+	// again and again, and comparing it is cheaper than looking it up.
+	last atomic.Pointer[cachedText]
 
 	mu       sync.Mutex
 	entries  map[string]*cachedText
@@ -26,16 +25,10 @@ type textCache struct {
 	maxBytes int
 }
 
-type lastText struct {
-	src string // keeps the bytes in place
-	e   *Expression
-}
-
 type cachedText struct {
-	src   string
-	e     *Expression
-	where *lastText // the first string it was found by, made once
-	used  bool
+	src  string
+	e    *Expression
+	used bool // since the clock hand passed; guarded by mu
 }
 
 func (c *textCache) init(texts, bytes int) {
@@ -45,7 +38,7 @@ func (c *textCache) init(texts, bytes int) {
 
 // get returns the expression of a text, nil if it is not remembered.
 func (c *textCache) get(src string) *Expression {
-	if l := c.last.Load(); l != nil && len(l.src) == len(src) && unsafe.StringData(l.src) == unsafe.StringData(src) {
+	if l := c.last.Load(); l != nil && l.src == src {
 		return l.e
 	}
 	return c.find(src)
@@ -59,14 +52,8 @@ func (c *textCache) find(src string) *Expression {
 		return nil
 	}
 	t.used = true
-	if t.where == nil {
-		t.where = &lastText{src: src, e: t.e}
-	}
-	where := t.where
 	c.mu.Unlock()
-	if unsafe.StringData(where.src) == unsafe.StringData(src) {
-		c.last.Store(where)
-	}
+	c.last.Store(t)
 	return t.e
 }
 

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/madara-go/madara/karl"
@@ -53,7 +54,13 @@ func newEvalError(e *eval.Error) error {
 		return nil
 	}
 	out := &EvalError{Err: e.Err}
+	if inner, ok := e.Err.(*EvalError); ok { // what a function returned of a program it ran
+		*out = EvalError{Err: inner.Err, Sites: slices.Clone(inner.Sites)}
+	}
 	for _, s := range e.Sites {
+		if len(out.Sites) == 16 {
+			break
+		}
 		out.Sites = append(out.Sites, Site{
 			Program: s.Program, Function: s.Function,
 			Pos: s.Program.Position(s.From), End: s.Program.Position(s.To),

@@ -98,7 +98,9 @@ func (b *Base) evaluate(e *Expression, s *EvalSettings, ctx context.Context) (ka
 		b.unlock()
 		return karl.Value{}, ErrClosed
 	}
+	b.evaluating = true
 	v, fail := s.run(b.env, e.prog, ctx)
+	b.evaluating = false
 	b.finish(s, fail)
 	if fail != nil {
 		return karl.Value{}, b.failure(fail)

@@ -26,7 +26,7 @@ func TestWhatExpressionsUse(t *testing.T) {
 		{"a[b] = c", "a b c", "a", false}, {"a[0] += 1", "a", "a", false}, {"++a[b]", "a b", "a", false}, {"a{b} = c", "c", "", false},
 		{".i[a-b>c) (d)", ".i a b c d", ".i", false}, {".i[0->a)", "a", ".i", false},
 		{"f(a)", "a", "", false}, {"#eval(a)", "a", "", false}, {"#print(a)", "a", "", false}, {"#get_time()", "", "", false},
-		{"#get_clock(a)", "a", "", false}, {"#set_clock(a, b)", "a b", "", false}, {"#clear_var('a')", "", "", false},
+		{"#get_clock(a)", "a", "", false}, {"#set_clock(a, b)", "b", "a", false}, {"#clear_var('a')", "", "", false},
 		{"#rand_int()", "", "", false}, {"#set_precision(2)", "", "", false}, {"#log_level()", "", "", false},
 	} {
 		e, err := newBase(t).Compile(c.src)

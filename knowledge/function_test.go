@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/madara-go/madara/karl"
@@ -213,4 +214,134 @@ func TestPrintCallsBase(t *testing.T) {
 		t.Errorf("wrote %s", got)
 	}
 	eval(t, kb, "#print('still works')")
+}
+
+// TestGoexit lets functions end their goroutine in every kind of hold: the lock
+// must be free afterwards, and given back once.
+func TestGoexit(t *testing.T) {
+	kb := newBase(t)
+	kb.Define("exits", func(*knowledge.Call) (karl.Value, error) { runtime.Goexit(); return karl.Value{}, nil })
+	kb.Define("nested", func(c *knowledge.Call) (karl.Value, error) { return c.Guard.Evaluate("1 + exits()", nil) })
+	exits := func(g knowledge.Guard) error { _, err := g.Evaluate("exits()", nil); return err }
+	for name, f := range map[string]func(){
+		"Evaluate": func() { kb.Evaluate("exits()", nil) },
+		"nested":   func() { kb.Evaluate("1 + nested()", nil) },
+		"limited":  func() { kb.Evaluate("nested()", &knowledge.EvalSettings{MaxSteps: 100}) },
+		"Update":   func() { kb.Update(exits) },
+		"Wait":     func() { kb.Wait(t.Context(), "nested()", nil) },
+		"Await":    func() { kb.Await(t.Context(), func(g knowledge.Guard) (bool, error) { return true, exits(g) }) },
+		"Lock": func() {
+			g := kb.Lock()
+			defer g.Unlock()
+			exits(g)
+		},
+		"twice in Lock": func() {
+			g := kb.Lock()
+			defer g.Unlock()
+			defer g.Evaluate("x = 1", nil)
+			g.Evaluate("nested()", nil)
+		},
+	} {
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			f()
+			t.Errorf("%s returned", name)
+		}()
+		<-done
+		if v := eval(t, kb, ".i[0->10)(++n); f = 5"); v.Int() < 5 {
+			t.Errorf("after %s the base evaluates to %v", name, v)
+		}
+		if _, err := kb.Evaluate(".i[0->100)(1)", &knowledge.EvalSettings{MaxSteps: 50}); !isLimit(err) {
+			t.Errorf("after %s: %v", name, err)
+		}
+	}
+	check(t, kb, map[string]string{"x": "1"})
+}
+
+// TestCancelSlowFunctions: a context that ends while functions take their time
+// ends the program after the one that runs, and a wait's time ends it too.
+func TestCancelSlowFunctions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kb := newBase(t)
+		kb.Define("slow", func(*knowledge.Call) (karl.Value, error) { time.Sleep(10 * time.Millisecond); return karl.Int(1), nil })
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		if _, err := kb.EvaluateContext(ctx, ".i[0->300)(slow())", nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("evaluation: %v", err)
+		}
+		if took := time.Since(start); took > 60*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		start = time.Now()
+		_, err := kb.Wait(t.Context(), ".i[0->200)(slow()) && 0", &knowledge.WaitSettings{Timeout: 50 * time.Millisecond})
+		if took := time.Since(start); !errors.Is(err, knowledge.ErrTimeout) || took > 60*time.Millisecond {
+			t.Errorf("wait: %v after %v", err, took)
+		}
+		if v, err := kb.Wait(t.Context(), "++.tries && 0", &knowledge.WaitSettings{Timeout: -time.Second}); !errors.Is(err, knowledge.ErrTimeout) || v.Int() != 0 {
+			t.Errorf("wait whose time has passed: %v, %v", v, err)
+		}
+		check(t, kb, map[string]string{".tries": "1"})
+	})
+}
+
+// TestAwaitNewNames: listing names is a look at those that come to be.
+func TestAwaitNewNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kb := newBase(t)
+		for i := range 3 {
+			time.AfterFunc(time.Duration(i+1)*time.Second, func() { kb.Set(fmt.Sprint("robot.", i), karl.Int(1)) })
+		}
+		start := time.Now()
+		err := kb.Await(t.Context(), func(g knowledge.Guard) (bool, error) {
+			n := 0
+			for range g.All("robot.") {
+				n++
+			}
+			return n == 3, nil
+		})
+		if took := time.Since(start); err != nil || took != 3*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
+// TestFailedOperationsLeaveNothing: what fails makes no variable.
+func TestFailedOperationsLeaveNothing(t *testing.T) {
+	kb := newBase(t, knowledge.WithLimits(knowledge.Limits{Variables: 20}))
+	for i := range 100 {
+		kb.Set(fmt.Sprint("a", i), karl.Value{})
+		kb.SetIndex(fmt.Sprint("b", i), -1, karl.Int(1))
+		kb.Set(".n", karl.Int(int64(i)))
+		kb.Evaluate("c{.n}[-1] = 5", nil)
+	}
+	if err := kb.Set("room", karl.Int(1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSinkGoexit: a sink that ends its goroutine holds nobody up.
+func TestSinkGoexit(t *testing.T) {
+	first := true
+	var got []string
+	kb := newBase(t, knowledge.WithSink(func(_ uint64, updates []knowledge.Update) {
+		if first {
+			first = false
+			runtime.Goexit()
+		}
+		for _, u := range updates {
+			got = append(got, u.Name)
+		}
+	}))
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		kb.Evaluate("a = 1", nil)
+	}()
+	<-done
+	eval(t, kb, "b = 1")
+	if fmt.Sprint(got) != "[b]" {
+		t.Errorf("sent %v", got)
+	}
 }

@@ -61,9 +61,12 @@ func (b *Base) define(name string, f Func) error {
 			b.calls = append(b.calls, &Call{env: e})
 		}
 		c := b.calls[depth]
+		outer := b.lentTo
 		b.lend(who)
 		c.Guard, c.Name, c.Args = b.guard(true), fn.Name, args
-		return f(c)
+		v, err := f(c)
+		b.lentTo = outer
+		return v, err
 	}
 	return nil
 }

@@ -74,7 +74,11 @@ func (g Guard) Set(name string, v karl.Value) error {
 func (g Guard) SetIndex(name string, i int, v karl.Value) error { return g.base().setIndex(name, i, v) }
 
 // History is Base.History.
-func (g Guard) History(name string) []Record { return g.base().history(name) }
+func (g Guard) History(name string) []Record {
+	b := g.base()
+	b.env.TrackName(name)
+	return b.history(name)
+}
 
 // SetQuality is Base.SetQuality.
 func (g Guard) SetQuality(name string, quality uint32) error {
@@ -91,9 +95,9 @@ func (g Guard) Delete(name string) bool { return g.base().delete(name) }
 func (g Guard) All(prefix string) iter.Seq2[string, Record] {
 	return func(yield func(string, Record) bool) {
 		b := g.base()
+		b.env.TrackPrefix(prefix)
 		all := b.all(prefix)
 		for i := range all {
-			b.env.TrackName(all[i].Name)
 			if !yield(all[i].Name, all[i].Record) {
 				return
 			}
@@ -124,6 +128,9 @@ func (g Guard) Run(e *Expression, s *EvalSettings) (karl.Value, error) {
 	b := g.base()
 	if e.base != b {
 		return karl.Value{}, store.Errorf(ErrName, "expression %q belongs to another base", e.head())
+	}
+	if b.closed {
+		return karl.Value{}, ErrClosed
 	}
 	b.env.TrackAll(e.prog.Reads)
 	v, fail := s.run(b.env, e.prog, nil)

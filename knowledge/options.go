@@ -36,7 +36,8 @@ type trace struct {
 func WithID(id string) Option { return func(o *options) { o.id = id } }
 
 // WithLogger sets where the base logs, and where printed text goes if there is
-// no WithOutput. The default logs nothing. Handlers run without the base's lock.
+// no WithOutput. The default logs nothing. Handlers run without the base's lock,
+// but for printed text as WithOutput says.
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 
 // WithOutput sets where #print, Before, After and Print write, verbatim. The
@@ -90,7 +91,8 @@ func WithHistory(pattern string, n int) Option {
 // that changed since the last one, newest values, in the order of their first
 // change. The slice is valid until the sink returns. It is called without the
 // lock, by one goroutine at a time; it may use the base, but Send and Close from
-// inside it panic.
+// inside it panic. A sink that writes variables that are sent causes a round of
+// sending after this one, and never ends if it always does.
 type Sink func(clock uint64, updates []Update)
 
 // Update is a variable to be sent.

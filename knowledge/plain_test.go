@@ -97,10 +97,11 @@ func (p *plain) run(tree *karl.Program, s knowledge.EvalSettings) (v karl.Value,
 		}
 	}()
 	p.frame, p.depth, p.steps, p.max = plainFrame{settings: s}, 0, 0, s.MaxSteps
-	if p.max > 0 {
+	body := p.body(tree)
+	if _, list := karl.Unparen(body).(*karl.Sequence); !list { // a list charges its own statements
 		p.charge(1, nil)
 	}
-	return p.eval(p.body(tree)), nil
+	return p.eval(body), nil
 }
 
 // take returns the marked variables that leave, and raises the clock.
@@ -580,6 +581,7 @@ func (p *plain) systemCall(n *karl.SystemCall) karl.Value {
 func (p *plain) evaluate(v karl.Value, n *karl.SystemCall) karl.Value {
 	p.charge(1, n)
 	text := p.text(v, ", ", n)
+	p.charge(len(text)/16, n)
 	tree := p.evaluated[text]
 	if tree == nil {
 		var err error

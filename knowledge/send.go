@@ -87,6 +87,22 @@ func (b *Base) startSending(only []string) bool {
 func (b *Base) runSender(only []string) (failed error) {
 	s := &b.sender
 	mine := sendingState()
+	var waiting []chan error
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		// A sink or filter ended the goroutine, or misused the base. The round is
+		// over, and another goroutine may send.
+		clear(s.updates)
+		clear(s.records)
+		s.updates = s.updates[:0]
+		for _, done := range waiting {
+			done <- errAbandoned
+		}
+		s.state.Store(idle)
+	}()
 	for round := 0; ; round++ {
 		if s.againAll {
 			only = nil
@@ -94,7 +110,7 @@ func (b *Base) runSender(only []string) (failed error) {
 			only = append(only[:len(only):len(only)], s.againOnly...)
 		}
 		s.againAll, s.againOnly = false, nil
-		waiting := s.waiting
+		waiting = s.waiting
 		s.waiting = nil
 		var again []batch
 		if s.resend != 0 {
@@ -122,7 +138,9 @@ func (b *Base) runSender(only []string) (failed error) {
 		if round == 0 {
 			failed = err
 		}
+		waiting = nil
 		if s.state.CompareAndSwap(mine, idle) {
+			finished = true
 			return failed
 		}
 		b.lock("the sender")
@@ -170,42 +188,34 @@ func (b *Base) sendRoundTo(attachments []*Attachment, m batch, again []batch) er
 	return err
 }
 
+var errAbandoned = errors.New("the goroutine that sent ended in a sink or filter")
+
 var errPanic = errors.New("a filter panicked")
 
 // guarded sends over one attachment; a filter that panics loses the batch.
 func (b *Base) guarded(a *Attachment, m batch) (err error) {
-	returned := false
 	defer func() {
 		if r := recover(); r != nil {
 			if m, ok := r.(eval.Misuse); ok {
-				b.sender.state.Store(idle)
 				panic(m)
 			}
 			a.counters.drop(transport.DropEncode, 1)
 			b.log.Error("a filter panicked", "panic", r)
 			err = fmt.Errorf("%w: %v", errPanic, r)
-		} else if !returned { // the goroutine is ending; another may send
-			b.sender.state.Store(idle)
 		}
 	}()
-	err = a.send(m)
-	returned = true
-	return err
+	return a.send(m)
 }
 
 // deliver hands the updates to a sink. What it panics with is logged, so that
 // one bad sink does not stop the base from sending.
 func (b *Base) deliver(sink Sink, clock uint64) {
-	returned := false
 	defer func() {
 		if r := recover(); r != nil {
 			b.log.Error("a sink panicked", "panic", r)
-		} else if !returned { // the goroutine is ending; another may send
-			b.sender.state.Store(idle)
 		}
 	}()
 	sink(clock, b.sender.updates)
-	returned = true
 }
 
 // sending reports whether the caller runs inside a sink or a filter of the base.

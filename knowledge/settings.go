@@ -42,8 +42,10 @@ type WaitSettings struct {
 	// 100 ms too (poll_frequency, there in seconds).
 	Poll time.Duration
 
-	// Timeout ends the wait with ErrTimeout. Zero means that only the context
-	// ends it (max_wait_time, there in seconds).
+	// Timeout ends the wait with ErrTimeout, and an evaluation that takes too long
+	// too. Below zero it has passed: the expression is evaluated once. Zero means
+	// that only the context ends the wait (max_wait_time, there in seconds, where
+	// it is the other way about).
 	Timeout time.Duration
 }
 
@@ -88,13 +90,15 @@ func (s *EvalSettings) run(env *eval.Env, p *eval.Program, ctx context.Context) 
 	return env.RunWithin(p, mode, eval.Bounds{MaxSteps: steps, Context: ctx})
 }
 
-// Limits bounds what a base holds and what programs may do, so that a script or
-// a peer cannot use up the process. Zero fields are the defaults.
+// Limits bounds what a base holds and what a single step of a program may do.
+// Zero fields are the defaults. They do not bound the sum: a program may fill many
+// variables with long strings, and runs as long as MaxSteps and the context let
+// it. Lower Variables and String for programs from strangers.
 type Limits struct {
 	Variables int // names; default 1,000,000. It bounds the names of functions too.
 	CallDepth int // calls and #eval inside each other; default 256
-	Array     int // elements of an array that grows by an index or is made of bytes; default 2^24
-	String    int // bytes of a string that a program makes or reads; default 64 MiB
+	Array     int // elements of an array that grows by an index or is made of bytes; default 2^24, at most 2^27
+	String    int // bytes of a string that a program makes or reads; default 64 MiB, at most 1 GiB
 	Texts     int // texts that Evaluate and Compile remember; default 1,024
 	TextBytes int // bytes of those texts and what they were compiled to, about; default 32 MiB
 }
@@ -111,5 +115,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.String, 64<<20)
 	or(&l.Texts, 1024)
 	or(&l.TextBytes, 32<<20)
+	// What the machine could not address, or this library not count.
+	l.Array, l.String = min(l.Array, 1<<27), min(l.String, 1<<30)
 	return l
 }

@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -85,7 +86,13 @@ func (w *wait) run(ctx context.Context) (karl.Value, error) {
 		}
 	}
 	var timeout <-chan time.Time
-	if s.Timeout > 0 {
+	if s.Timeout != 0 {
+		if !w.byWrite && s.Timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadlineCause(ctx, w.start.Add(s.Timeout), ErrTimeout)
+			defer cancel()
+			w.ctx = ctx
+		}
 		t := time.NewTimer(s.Timeout)
 		defer t.Stop()
 		timeout = t.C
@@ -190,7 +197,10 @@ func (w *wait) evaluate() (v karl.Value, err error, done bool) {
 		w.tracked = append(w.tracked[:0], prog.Reads...)
 		b.env.Tracked = &w.tracked
 	}
+	b.env.Prefixes = b.env.Prefixes[:0]
+	b.evaluating = true
 	v, fail := w.value()
+	b.evaluating = false
 	b.env.Tracked = nil
 	if fail == nil && !v.IsTrue() && w.waiter != nil {
 		// Wake others for what this evaluation changed, but not this waiter.
@@ -205,6 +215,7 @@ func (w *wait) evaluate() (v karl.Value, err error, done bool) {
 			tests = nil // a change could make the program fail
 		}
 		b.store.Register(w.waiter, on, tests)
+		b.store.RegisterPrefixes(w.waiter, b.env.Prefixes)
 	} else if track {
 		for _, r := range w.tracked {
 			b.store.Release(r)
@@ -213,6 +224,9 @@ func (w *wait) evaluate() (v karl.Value, err error, done bool) {
 	b.finish(&w.s.EvalSettings, fail)
 	w.last = time.Now()
 	if fail != nil {
+		if errors.Is(fail, ErrTimeout) { // the evaluation took longer than the wait may
+			return v, ErrTimeout, true
+		}
 		return karl.Value{}, b.failure(fail), true
 	}
 	return v, nil, v.IsTrue()
@@ -271,9 +285,17 @@ func (b *Base) Await(ctx context.Context, ready func(Guard) (bool, error)) error
 	w := store.NewWaiter()
 	var tracked []*store.Record
 	for {
-		done, err := b.tryAwait(w, &tracked, ready)
+		wrote := false
+		done, err := b.tryAwait(w, &tracked, &wrote, ready)
 		if done || err != nil {
 			return err
+		}
+		if wrote { // two that wake each other must not spin
+			select {
+			case <-time.After(impureGap):
+			case <-ctx.Done():
+			case <-b.done:
+			}
 		}
 		select {
 		case <-w.Wake:
@@ -290,7 +312,7 @@ func (b *Base) Await(ctx context.Context, ready func(Guard) (bool, error)) error
 	}
 }
 
-func (b *Base) tryAwait(w *store.Waiter, tracked *[]*store.Record, ready func(Guard) (bool, error)) (done bool, err error) {
+func (b *Base) tryAwait(w *store.Waiter, tracked *[]*store.Record, wrote *bool, ready func(Guard) (bool, error)) (done bool, err error) {
 	b.lock("Base.Await")
 	defer b.unlock()
 	b.store.Unregister(w)
@@ -302,6 +324,7 @@ func (b *Base) tryAwait(w *store.Waiter, tracked *[]*store.Record, ready func(Gu
 		return false, ErrClosed
 	}
 	*tracked = (*tracked)[:0]
+	b.env.Prefixes = b.env.Prefixes[:0]
 	b.env.Tracked = tracked
 	defer func() { b.env.Tracked = nil }()
 	err = b.callout("the function given to Await", func(g Guard) (err error) {
@@ -316,8 +339,10 @@ func (b *Base) tryAwait(w *store.Waiter, tracked *[]*store.Record, ready func(Gu
 		return done, err
 	}
 	if b.store.Touched() {
+		*wrote = true
 		b.store.Settle()
 	}
 	b.store.Register(w, unique(*tracked), nil)
+	b.store.RegisterPrefixes(w, b.env.Prefixes)
 	return false, nil
 }

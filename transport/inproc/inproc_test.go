@@ -189,10 +189,14 @@ func TestPublishAllocates(t *testing.T) {
 	got := make(chan bool)
 	b.Subscribe("t", nil, func(*transport.Message) { got <- true })
 	payload := make([]byte, 64)
+	most := 0.1
+	if raceEnabled { // the detector lets pools forget
+		most = 2
+	}
 	if avg := testing.AllocsPerRun(1000, func() {
 		a.Publish("t", payload)
 		<-got
-	}); avg > 0.1 {
+	}); avg > most {
 		t.Errorf("%v allocations a message", avg)
 	}
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -84,7 +85,7 @@ func (k *caller) run(f *Frame) karl.Value {
 			fn = &Function{Name: string(name)}
 		}
 	}
-	args := e.values[base:]
+	args := e.values[base:len(e.values):len(e.values)] // a host may append to it
 	v := f.call(fn, args, k.at)
 	e.pop(base)
 	return v
@@ -164,8 +165,9 @@ func (f *Frame) host(fn *Function, args []karl.Value, at karl.Span) (v karl.Valu
 		}
 		r := recover()
 		if r == nil {
-			// The goroutine is ending. The lock must not stay behind.
-			if e.Goexit != nil {
+			// The goroutine is ending. The outermost of the functions that run
+			// cleans up, once the others are done.
+			if hosts == 0 && e.Goexit != nil {
 				e.Goexit()
 			}
 			return
@@ -184,5 +186,8 @@ func (f *Frame) host(fn *Function, args []karl.Value, at karl.Span) (v karl.Valu
 	v, err = fn.Host(e, args)
 	e.Hosts = hosts
 	returned = true
+	if err == nil && e.meter.ctx != nil && e.meter.ctx.Err() != nil {
+		err = context.Cause(e.meter.ctx) // the function may have taken its time
+	}
 	return v, err
 }

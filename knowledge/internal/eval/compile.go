@@ -29,6 +29,7 @@ type Program struct {
 	Depth         int          // of the tree
 
 	root node
+	list bool // charges its own statements
 }
 
 // Compile binds a tree.
@@ -36,6 +37,7 @@ func (e *Env) Compile(tree *karl.Program, function string) (*Program, *Error) {
 	p := &Program{Tree: tree, Function: function, Pure: true}
 	c := compiler{env: e, p: p, seen: map[*store.Record]access{}}
 	body := karl.Fold(tree.Body)
+	_, p.list = karl.Unparen(body).(*karl.Sequence)
 	p.root = c.expr(body)
 	c.tests(body)
 	p.Depth = c.deepest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/madara-go/madara/karl"
@@ -32,6 +33,9 @@ type Env struct {
 	// Tracked, unless nil, collects the records that programs read through names
 	// known only while they run, and those of the programs they call.
 	Tracked *[]*store.Record
+
+	// Prefixes, beside Tracked, are those of the names that were listed.
+	Prefixes []string
 
 	Hosts int // host functions that are running inside each other
 
@@ -115,6 +119,17 @@ func (e *Env) Track(r *store.Record) {
 func (e *Env) TrackAll(records []*store.Record) {
 	if e.Tracked != nil {
 		*e.Tracked = append(*e.Tracked, records...)
+	}
+}
+
+// TrackPrefix notes that a program listed the names that begin with prefix.
+func (e *Env) TrackPrefix(prefix string) {
+	if e.Tracked == nil {
+		return
+	}
+	*e.Tracked = append(*e.Tracked, e.Store.WithPrefix(prefix)...)
+	if !slices.Contains(e.Prefixes, prefix) {
+		e.Prefixes = append(e.Prefixes, prefix)
 	}
 }
 

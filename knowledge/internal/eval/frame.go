@@ -206,7 +206,10 @@ func (e *Env) Run(p *Program, mode Mode) (karl.Value, *Error) {
 	if err != nil {
 		return karl.Value{}, &Error{Err: err, Sites: []Site{{Program: p.Tree}}}
 	}
-	v := p.root(f)
+	var v karl.Value
+	if e.depth == 1 || p.list || f.charge(1, karl.Span{}) {
+		v = p.root(f)
+	}
 	failure := f.err
 	e.leave(f)
 	return v, failure
@@ -220,8 +223,10 @@ func (e *Env) RunWithin(p *Program, mode Mode, bounds Bounds) (karl.Value, *Erro
 	}
 	outer := e.meter
 	limit, ctx := bounds.MaxSteps, bounds.Context
+	spent := false // nothing is left of the steps of the program around it
 	if outer.max > 0 {
 		left := outer.max - min(outer.spent(), outer.max)
+		spent = left == 0
 		if limit == 0 || left < limit {
 			limit = max(left, 1)
 		}
@@ -231,7 +236,9 @@ func (e *Env) RunWithin(p *Program, mode Mode, bounds Bounds) (karl.Value, *Erro
 	}
 	e.meter.start(limit, ctx)
 	var v karl.Value
-	if f.charge(1, karl.Span{}) && f.alive() {
+	if spent {
+		f.fail(karl.Span{}, store.Errorf(store.ErrLimit, "stopped after %d steps", outer.max))
+	} else if (p.list || f.charge(1, karl.Span{})) && f.alive() {
 		v = p.root(f)
 	}
 	failure := f.err
@@ -240,6 +247,16 @@ func (e *Env) RunWithin(p *Program, mode Mode, bounds Bounds) (karl.Value, *Erro
 	e.meter.budget -= int64(used)
 	e.leave(f)
 	return v, failure
+}
+
+// longWork is how many bytes of text are worth a look at the context.
+const longWork = 64 << 10
+
+// worked looks at the context after work on so many bytes, which counts no steps.
+func (f *Frame) worked(bytes int, at karl.Span) {
+	if ctx := f.Env.meter.ctx; bytes >= longWork && ctx != nil && ctx.Err() != nil {
+		f.fail(at, context.Cause(ctx))
+	}
 }
 
 // alive looks at the context before anything runs.

@@ -237,6 +237,7 @@ func (e *Env) appendText(dst []byte, v karl.Value, delimiter string, room int) (
 
 // concat is + with a string on its left.
 func (f *Frame) concat(x, y karl.Value, at karl.Span) karl.Value {
+	f.worked(x.Len()+y.Len(), at)
 	limit := f.Env.Limits.String
 	if n := y.Len(); x.Len()+n > limit/2 || y.Kind().IsArray() {
 		// Long: build it under the limit before anything is allocated for the whole.

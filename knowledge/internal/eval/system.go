@@ -106,6 +106,7 @@ func (c *compiler) systemCall(n *karl.SystemCall) node {
 		}
 		v, err := call.run(f, e.values[base:])
 		e.pop(base)
+		f.worked(v.Len(), at)
 		if err != nil {
 			return f.fail(at, fmt.Errorf("#%s: %w", n.Name, err))
 		}
@@ -135,15 +136,13 @@ func (f *Frame) evaluate(v karl.Value, at karl.Span) karl.Value {
 		return karl.Value{}
 	}
 	text := f.text(v, at).String()
-	if f.err != nil {
+	// Parsing takes time too: a step for each 16 bytes, whether the text is
+	// remembered or not, so that programs behave alike each time.
+	if f.err != nil || !f.charge(int64(len(text)/16), at) {
 		return v
 	}
 	p := e.texts[text]
 	if p == nil {
-		// Parsing takes time too: a step for each 16 bytes or so.
-		if !f.charge(int64(len(text)/16), at) {
-			return karl.Value{}
-		}
 		tree, err := karl.Parse("#eval", text)
 		if err != nil {
 			return f.fail(at, err)
@@ -207,8 +206,16 @@ func (f *Frame) sysClock([]karl.Value) (karl.Value, error) {
 	return karl.Int(int64(f.st.Clock)), nil
 }
 
+// maxClock is the latest clock that a program may set: a clock that overflows
+// would never be later than any again.
+const maxClock = 1 << 62
+
 func (f *Frame) sysSetClock(args []karl.Value) (karl.Value, error) {
-	if c := args[0].Int(); c > 0 {
+	c := args[0].Int()
+	if c > maxClock {
+		return karl.Value{}, store.Errorf(store.ErrLimit, "clock %d, at most %d is allowed", c, int64(maxClock))
+	}
+	if c > 0 {
 		f.st.RaiseClock(uint64(c))
 	}
 	return karl.Int(int64(f.st.Clock)), nil
@@ -219,9 +226,6 @@ func (c *compiler) clockOf(n *karl.SystemCall) node {
 	c.effect()
 	at := n.Span
 	name, ok := karl.Unparen(n.Args[0]).(*karl.Name)
-	if ix, isIndex := karl.Unparen(n.Args[0]).(*karl.Index); isIndex {
-		name, ok = ix.X, true
-	}
 	if !ok {
 		c.fail(at, store.Errorf(ErrName, "#%s takes a variable", n.Name))
 		return nil
@@ -230,7 +234,7 @@ func (c *compiler) clockOf(n *karl.SystemCall) node {
 	if dynamic(name) {
 		t.dynamic = c.dynamicName(name)
 	} else {
-		t.rec = c.record(name, reads)
+		t.rec = c.record(name, access(len(n.Args))) // reads with one, writes with two
 	}
 	if len(n.Args) == 1 {
 		return func(f *Frame) karl.Value {
@@ -259,6 +263,9 @@ func (c *compiler) clockOf(n *karl.SystemCall) node {
 		r := t.write(f)
 		if r == nil {
 			return karl.Value{}
+		}
+		if v > maxClock {
+			return f.fail(at, store.Errorf(store.ErrLimit, "#%s: clock %d, at most %d is allowed", n.Name, v, int64(maxClock)))
 		}
 		f.st.SetClock(r, uint64(max(v, 0)))
 		return karl.Int(int64(r.Clock))
@@ -460,7 +467,8 @@ func (f *Frame) sysReadFile(args []karl.Value) (karl.Value, error) {
 			return karl.Value{}, store.Errorf(ErrKind, "type %q is not one of text, xml, jpeg, string, file", clip(args[1].String()))
 		}
 	}
-	file, err := f.Env.Files.Open(name)
+	// A pipe would wait for its other end, with the base locked.
+	file, err := f.Env.Files.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		if os.IsNotExist(err) {
 			return karl.Value{}, nil
@@ -468,7 +476,6 @@ func (f *Frame) sysReadFile(args []karl.Value) (karl.Value, error) {
 		return karl.Value{}, err
 	}
 	defer file.Close()
-	// A device or pipe could block or never end, with the base locked.
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return karl.Value{}, fmt.Errorf("%s is not a regular file", name)
 	}
@@ -496,13 +503,30 @@ func (f *Frame) sysWriteFile(args []karl.Value) (karl.Value, error) {
 	} else if v.Exists() {
 		data = v.Bytes()
 	}
-	if err := f.Env.Files.WriteFile(args[0].String(), data, 0o644); err != nil {
+	if err := writeFile(f.Env.Files, args[0].String(), data); err != nil {
 		return karl.Int(-1), nil
 	}
 	if !v.Exists() {
 		return karl.Int(0), nil
 	}
 	return karl.Value{}, nil
+}
+
+// writeFile replaces the contents of a regular file, made if there is none.
+func writeFile(root *os.Root, name string, data []byte) error {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|nonblock, 0o644)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", name)
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return err
 }
 
 func (f *Frame) sysSleep(args []karl.Value) (karl.Value, error) {

@@ -149,8 +149,11 @@ func (c *compiler) assignElement(t *target, y node) node {
 }
 
 func (f *Frame) storeElement(r *store.Record, i int64, v karl.Value, at karl.Span) {
-	if err := f.st.Element(r, i, v, f.write); err != nil && (f.strict || !isQuality(err)) {
-		f.fail(at, err)
+	if err := f.st.Element(r, i, v, f.write); err != nil {
+		f.st.Release(r)
+		if f.strict || !isQuality(err) {
+			f.fail(at, err)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // Errors of writes. The base returns them under its own names.
 var (
 	ErrQuality = errors.New("write quality is below the quality of the value")
-	ErrLimit   = errors.New("limit reached")
+	ErrLimit   = karl.ErrLimit
 )
 
 // MaxName is the longest name of a variable, in bytes.
@@ -40,13 +40,14 @@ type Store struct {
 	touches []*Record // watched ones written during this hold
 	stale   int       // dead records on marks, changes and stamps
 
-	sides    []side // sides[0] is unused
-	unsided  []uint32
-	round    uint64
-	waiters  int // that are registered
-	watches  []*Watch
-	sequence uint64 // of changes that watches are told
-	traces   []trace
+	sides     []side // sides[0] is unused
+	unsided   []uint32
+	round     uint64
+	waiters   int       // that are registered
+	listeners []*Waiter // for names to come
+	watches   []*Watch
+	sequence  uint64 // of changes that watches are told
+	traces    []trace
 }
 
 // Init makes an empty store usable.
@@ -81,6 +82,9 @@ func (s *Store) Intern(name string) (*Record, error) {
 	}
 	if len(s.traces) > 0 {
 		s.traceNew(r)
+	}
+	if len(s.listeners) > 0 {
+		s.wakeNew(r.name)
 	}
 	return r, nil
 }

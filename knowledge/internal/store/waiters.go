@@ -1,6 +1,11 @@
 package store
 
-import "github.com/madara-go/madara/karl"
+import (
+	"slices"
+	"strings"
+
+	"github.com/madara-go/madara/karl"
+)
 
 // side holds what most records lack.
 type side struct {
@@ -21,8 +26,9 @@ type Waiter struct {
 	// the change is worth waking for.
 	Ready func() bool
 
-	on    []*Record
-	round uint64
+	on       []*Record
+	prefixes []string // of names to come
+	round    uint64
 }
 
 // waiting is a waiter of one record, with a test that is made without going to
@@ -110,6 +116,26 @@ func (s *Store) Register(w *Waiter, records []*Record, tests []Test) {
 	w.on = append(w.on, records...)
 }
 
+// RegisterPrefixes lets a waiter that is registered be woken by names that come
+// to be with one of the prefixes.
+func (s *Store) RegisterPrefixes(w *Waiter, prefixes []string) {
+	if len(prefixes) > 0 {
+		w.prefixes = append(w.prefixes[:0], prefixes...)
+		s.listeners = append(s.listeners, w)
+	}
+}
+
+// wakeNew wakes the waiters for new names that this is one of.
+func (s *Store) wakeNew(name string) {
+	for _, w := range s.listeners {
+		for _, p := range w.prefixes {
+			if strings.HasPrefix(name, p) {
+				w.Signal()
+			}
+		}
+	}
+}
+
 // Waiting returns the number of waiters that are registered.
 func (s *Store) Waiting() int { return s.waiters }
 
@@ -121,6 +147,10 @@ func (s *Store) Watching() int { return len(s.watches) }
 func (s *Store) Unregister(w *Waiter) {
 	if len(w.on) > 0 {
 		s.waiters--
+	}
+	if len(w.prefixes) > 0 {
+		w.prefixes = w.prefixes[:0]
+		s.listeners = slices.DeleteFunc(s.listeners, func(x *Waiter) bool { return x == w })
 	}
 	for i, r := range w.on {
 		w.on[i] = nil
