@@ -112,13 +112,13 @@ func New(opts ...Option) *Base {
 // steady keeps a clock of the user that panics from leaving the lock behind: its
 // last time stands.
 func steady(clock func() time.Duration) func() time.Duration {
-	var last time.Duration
+	var last atomic.Int64
 	return func() (t time.Duration) {
 		defer func() {
 			if recover() != nil {
-				t = last
+				t = time.Duration(last.Load())
 			}
-			last = t
+			last.Store(int64(t))
 		}()
 		return clock()
 	}

@@ -500,6 +500,9 @@ func (p *plain) systemCall(n *karl.SystemCall) karl.Value {
 	case n.Func == "set_clock" && len(n.Args) == 2:
 		v := p.eval(n.Args[1]).Int()
 		name := p.written(karl.Unparen(n.Args[0]).(*karl.Name))
+		if v > 1<<62 {
+			p.fail(n, knowledge.ErrLimit)
+		}
 		p.clocks[name] = max(v, 0)
 		p.clock = max(p.clock, v)
 		return karl.Int(max(v, 0))
@@ -548,6 +551,9 @@ func (p *plain) systemCall(n *karl.SystemCall) karl.Value {
 	case "get_clock":
 		return karl.Int(p.clock)
 	case "set_clock":
+		if args[0].Int() > 1<<62 {
+			p.fail(n, knowledge.ErrLimit)
+		}
 		p.clock = max(p.clock, args[0].Int())
 		return karl.Int(p.clock)
 	case "log_level":

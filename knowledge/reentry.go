@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"sync"
 
 	"github.com/petermattis/goid"
 
@@ -15,7 +14,7 @@ import (
 // goroutine returns the number of the calling goroutine, 0 if it cannot be told:
 // then calls from within deadlock instead of panicking.
 func goroutine() int64 {
-	if !goidWorks() {
+	if !goidWorks {
 		return 0
 	}
 	return goid.Get()
@@ -23,7 +22,7 @@ func goroutine() int64 {
 
 // goidWorks compares the number read from the runtime's own structure, which may
 // change with a Go release, with the one the runtime prints.
-var goidWorks = sync.OnceValue(func() bool {
+var goidWorks = func() bool {
 	ok := make(chan bool)
 	go func() {
 		var buf [64]byte
@@ -34,7 +33,7 @@ var goidWorks = sync.OnceValue(func() bool {
 		ok <- err == nil && n == goid.Get()
 	}()
 	return <-ok
-})
+}()
 
 func misuse(format string, args ...any) {
 	panic(eval.Misuse("knowledge: " + fmt.Sprintf(format, args...)))
