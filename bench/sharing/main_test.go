@@ -8,7 +8,7 @@ import (
 // TestRows takes one short round of all rows; their own checks of counts and
 // sums are the test.
 func TestRows(t *testing.T) {
-	rows, err := run(1, 5*time.Millisecond)
+	rows, err := run(1, 100*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
