@@ -129,7 +129,14 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 			a.detach()
 			return nil, err
 		}
+		b.lock("Base.Attach")
 		a.sub = sub
+		closed := b.closed
+		b.unlock()
+		if closed { // meanwhile; Close may not have seen the subscription
+			sub.Close()
+			return nil, ErrClosed
+		}
 	}
 	return a, nil
 }
@@ -184,11 +191,12 @@ func (a *Attachment) detach() {
 		}
 	}
 	b.sender.active = !b.manual && (len(b.sender.sinks) > 0 || len(b.attachments) > 0)
+	sub := a.sub
 	b.unlock()
 	a.closed.Store(true)
 	a.resend.stop()
-	if a.sub != nil {
-		a.sub.Close()
+	if sub != nil {
+		sub.Close()
 	}
 	a.done.Wait()
 }

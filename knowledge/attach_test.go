@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -767,4 +768,129 @@ func TestDropRate(t *testing.T) {
 			t.Errorf("burst %d: %v", burst, st)
 		}
 	}
+}
+
+// TestHistoryFilters: older values pass the filters too, and those that do not
+// fit stay behind.
+func TestHistoryFilters(t *testing.T) {
+	redact := func(_ *knowledge.FilterContext, _ string, v karl.Value) (karl.Value, bool) {
+		return karl.String("redacted"), true
+	}
+	kb, _, e := attachTap(t, "a", &knowledge.Sharing{SendHistory: true, SendFilters: []knowledge.RecordFilter{redact}}, knowledge.WithHistory("x", 20))
+	for i := range 3 {
+		kb.Set("x", karl.String(fmt.Sprint("secret", i)))
+	}
+	kb.Send(t.Context())
+	for _, m := range e.take() {
+		if bytes.Contains(m, []byte("secret")) {
+			t.Error("an older value left the base unfiltered")
+		}
+	}
+	kb, _, e = attachTap(t, "a", &knowledge.Sharing{SendHistory: true}, knowledge.WithHistory("x", 20))
+	b, _, eb := attachTap(t, "b", nil)
+	for i := range 10 {
+		kb.Set("x", karl.File(karl.KindFile, append(make([]byte, 100_000), byte(i))))
+	}
+	if err := kb.Send(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, m := range e.take() {
+		eb.deliver(m)
+	}
+	if got := b.Get("x").Bytes(); len(got) != 100_001 || got[100_000] != 9 {
+		t.Errorf("the newest value did not arrive: %d bytes", len(got))
+	}
+}
+
+// TestHugeClock: a clock that leaves no room for others is refused.
+func TestHugeClock(t *testing.T) {
+	kb, a, e := attachTap(t, "a", nil)
+	for _, clock := range []uint64{1<<64 - 1, 1<<64 - 2, 1<<63 + 1} {
+		h := wire.Header{Domain: []byte("KaRL"), Originator: []byte("evil"), Type: 2, Updates: 1, Clock: clock}
+		m := wire.AppendRecord(h.Append(nil), "x", karl.Int(7), 0)
+		h.Size = uint64(len(m))
+		h.Append(m[:0])
+		e.deliver(m)
+	}
+	check(t, kb, map[string]string{"x": ""})
+	if s := a.Stats(); s.Drops[transport.DropStale] != 3 {
+		t.Errorf("stats %v", s)
+	}
+}
+
+// TestFilterEvaluates: a filter that writes what is sent does not keep the
+// sender for ever, and one that ends its goroutine does not make the base deaf.
+func TestFilterEvaluates(t *testing.T) {
+	var kb *knowledge.Base
+	calls := 0
+	kb, _, e := attachTap(t, "a", &knowledge.Sharing{SendFilters: []knowledge.RecordFilter{func(_ *knowledge.FilterContext, _ string, v karl.Value) (karl.Value, bool) {
+		calls++
+		kb.Evaluate("++filtered", nil)
+		return v, true
+	}}})
+	eval(t, kb, "x = 1")
+	if calls != 1 {
+		t.Errorf("%d calls of the filter", calls)
+	}
+	kb.Send(t.Context())
+	if sent := e.take(); len(sent) != 2 || !bytes.Contains(sent[1], []byte("filtered\x00")) {
+		t.Errorf("%d messages", len(sent))
+	}
+	n := inproc.New()
+	a, _ := attach(t, n, "sender", nil)
+	first := true
+	b, bt := attach(t, n, "receiver", &knowledge.Sharing{ReceiveFilters: []knowledge.RecordFilter{func(_ *knowledge.FilterContext, _ string, v karl.Value) (karl.Value, bool) {
+		if first {
+			first = false
+			runtime.Goexit()
+		}
+		return v, true
+	}}})
+	eval(t, a, "x = 1")
+	eval(t, a, "x = 2")
+	await(t, b, "x == 2")
+	if s := bt.Stats(); s.Drops[transport.DropFiltered] != 1 {
+		t.Errorf("stats %v", s)
+	}
+}
+
+// TestMisuseInTimer: a filter that sends, in a resend that a peer set off, does
+// not end the process.
+func TestMisuseInTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := inproc.New()
+		var a *knowledge.Base
+		a, _ = attach(t, n, "a", &knowledge.Sharing{SendFilters: []knowledge.RecordFilter{func(_ *knowledge.FilterContext, _ string, v karl.Value) (karl.Value, bool) {
+			a.Send(context.Background())
+			return v, true
+		}}})
+		b, _ := attach(t, n, "b", nil)
+		a.Evaluate("x = 1", nil)
+		eval(t, b, "y = 1")
+		time.Sleep(5 * time.Second)
+		check(t, a, map[string]string{"y": "1"})
+	})
+}
+
+// TestCloseTwice: a second Close waits for the end of the first.
+func TestCloseTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inside := false
+		kb := knowledge.New(knowledge.WithSink(func(uint64, []knowledge.Update) {
+			inside = true
+			time.Sleep(time.Second)
+			inside = false
+		}))
+		go kb.Evaluate("x = 1", nil)
+		synctest.Wait()
+		for range 2 {
+			go func() {
+				kb.Close()
+				if inside {
+					t.Error("Close returned while a sink ran")
+				}
+			}()
+		}
+		time.Sleep(2 * time.Second)
+	})
 }

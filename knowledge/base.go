@@ -48,7 +48,9 @@ type Base struct {
 	calls   []*Call
 	printer printer
 	sender  sender
-	done    chan struct{} // closed by Close
+	done    chan struct{} // closed by Close when it begins
+
+	finished chan struct{} // closed by Close when it ends
 
 	attachments []*Attachment
 	manual      bool // Send is the only call that sends
@@ -77,7 +79,7 @@ func New(opts ...Option) *Base {
 	}
 	b := &Base{
 		null: o.nullLock, id: o.id, log: o.logger,
-		limits: o.limits.withDefaults(), done: make(chan struct{}),
+		limits: o.limits.withDefaults(), done: make(chan struct{}), finished: make(chan struct{}),
 	}
 	if b.id == "" {
 		b.id = newID()
@@ -533,7 +535,11 @@ func (b *Base) Wait(ctx context.Context, src string, s *WaitSettings) (karl.Valu
 func (b *Base) Close() error {
 	b.lock("Base.Close")
 	if b.closed {
+		inside := b.sending()
 		b.unlock()
+		if !inside {
+			<-b.finished
+		}
 		return nil
 	}
 	if b.sending() {
@@ -548,5 +554,6 @@ func (b *Base) Close() error {
 		a.detach()
 	}
 	b.waitSender()
+	close(b.finished)
 	return nil
 }

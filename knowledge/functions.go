@@ -103,5 +103,5 @@ func (b *Base) function(name string) (*eval.Function, error) {
 	if !karl.IsName(name) {
 		return nil, store.Errorf(ErrName, "%q cannot be the name of a function", name)
 	}
-	return b.env.Function(name)
+	return b.env.Function(name, false)
 }

@@ -11,7 +11,8 @@ import (
 // lends one to functions called from programs, to Update and to Await, valid
 // until they return; Lock returns one that is valid until Unlock. A Guard is a
 // small value, to be used on the goroutine that got it. Every method panics once
-// the Guard is no longer valid. There is no way to wait, send or close with the
+// the hold it belongs to is over; a lent Guard that was kept is not told from a
+// fresh one before that. There is no way to wait, send or close with the
 // lock held, so none of these methods exists here.
 type Guard struct {
 	b        *Base

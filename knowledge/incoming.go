@@ -156,7 +156,8 @@ func (a *Attachment) process(message []byte, source string, now time.Duration, s
 	}
 	in.goroutine.Store(goroutine())
 	defer in.goroutine.Store(0)
-	defer a.survive()
+	finished := false
+	defer a.survive(&finished)
 	filtered := len(a.share.ReceiveFilters) > 0 || len(a.share.ReceiveAggregateFilters) > 0
 	if filtered || len(a.share.RebroadcastFilters) > 0 || len(a.share.RebroadcastAggregateFilters) > 0 {
 		in.context = FilterContext{
@@ -183,11 +184,13 @@ func (a *Attachment) process(message []byte, source string, now time.Duration, s
 		a.rebroadcast(&h, now, seen)
 	}
 	clear(in.records)
+	finished = true
 }
 
-// survive keeps a filter that panics from ending the goroutine that receives.
-func (a *Attachment) survive() {
-	if r := recover(); r != nil {
+// survive keeps a filter that panics from ending the goroutine that receives,
+// and notes one that ends it; the subscription then goes on with another.
+func (a *Attachment) survive(finished *bool) {
+	if r := recover(); r != nil || !*finished {
 		a.counters.drop(transport.DropFiltered, 1)
 		a.b.log.Error("a filter panicked", "panic", r)
 	}

@@ -91,8 +91,8 @@ func WithHistory(pattern string, n int) Option {
 // that changed since the last one, newest values, in the order of their first
 // change. The slice is valid until the sink returns. It is called without the
 // lock, by one goroutine at a time; it may use the base, but Send and Close from
-// inside it panic. A sink that writes variables that are sent causes a round of
-// sending after this one, and never ends if it always does.
+// inside it panic. What it marks leaves with the next send of
+// the base, not at once.
 type Sink func(clock uint64, updates []Update)
 
 // Update is a variable to be sent.

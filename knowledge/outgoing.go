@@ -76,7 +76,6 @@ func (a *Attachment) send(m batch) error {
 		}
 		o.list = append(o.list, r)
 	}
-	a.lastSent = newest
 	slices.SortFunc(o.list, func(x, y outRecord) int {
 		if x.quality != y.quality {
 			return int(int64(x.quality) - int64(y.quality))
@@ -95,6 +94,9 @@ func (a *Attachment) send(m batch) error {
 		from = to
 	}
 	clear(o.list)
+	if len(errs) == 0 {
+		a.lastSent = newest
+	}
 	return errors.Join(errs...)
 }
 
@@ -132,10 +134,15 @@ func (a *Attachment) sendQuality(list []outRecord, m batch, now time.Duration) e
 		o.message = h.Append(o.message[:0])
 		h.Updates = 0
 		taken := 0
-		for _, r := range list {
+		for i := range list {
+			r := &list[i]
 			size := wire.RecordSize(r.name, r.value)
 			for _, old := range r.older {
 				size += wire.RecordSize(r.name, old.Value)
+			}
+			for h.Len()+size > a.share.MaxMessage && len(r.older) > 0 { // the oldest values stay behind
+				size -= wire.RecordSize(r.name, r.older[0].Value)
+				r.older = r.older[1:]
 			}
 			if len(o.message)+size > a.share.MaxMessage {
 				break
@@ -223,6 +230,7 @@ func (a *Attachment) filterOut(list []outRecord) []outRecord {
 		v, ok := filterRecord(&a.out.context, a.share.SendFilters, r.name, r.value)
 		if ok {
 			r.value = v
+			r.older = a.filterOlder(r)
 			kept = append(kept, r)
 		} else {
 			a.counters.drop(transport.DropFiltered, 1)
@@ -243,7 +251,7 @@ func (a *Attachment) filterOut(list []outRecord) []outRecord {
 		r := outRecord{name: name, value: variables[name], time: int64(a.out.context.Now), quality: a.out.context.Quality}
 		for i := range kept {
 			if kept[i].name == name {
-				r.time, r.older = kept[i].time, kept[i].older
+				r.time = kept[i].time
 			}
 		}
 		if r.value.Exists() && name != "" && name[0] != '.' {
@@ -251,6 +259,22 @@ func (a *Attachment) filterOut(list []outRecord) []outRecord {
 		}
 	}
 	return out
+}
+
+// filterOlder runs the filters on the older values of a variable. Aggregate
+// filters know one value of each only, so that the older ones stay behind.
+func (a *Attachment) filterOlder(r outRecord) []Record {
+	if len(a.share.SendAggregateFilters) > 0 {
+		return nil
+	}
+	var kept []Record
+	for _, old := range r.older {
+		if v, ok := filterRecord(&a.out.context, a.share.SendFilters, r.name, old.Value); ok {
+			old.Value = v
+			kept = append(kept, old)
+		}
+	}
+	return kept
 }
 
 // filterRecord runs record filters until one takes the variable away.

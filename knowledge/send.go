@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/madara-go/madara/knowledge/internal/eval"
 	"github.com/madara-go/madara/knowledge/internal/store"
 	"github.com/madara-go/madara/transport"
 	"github.com/madara-go/madara/transport/wire"
@@ -66,6 +65,9 @@ func (b *Base) startSending(only []string) bool {
 	if s.state.CompareAndSwap(idle, sendingState()) {
 		return true
 	}
+	if s.isMine() {
+		return false // a sink or filter: what it marks leaves with the next send
+	}
 	if len(only) == 0 {
 		s.againAll = true
 	} else {
@@ -93,15 +95,21 @@ func (b *Base) runSender(only []string) (failed error) {
 		if finished {
 			return
 		}
-		// A sink or filter ended the goroutine, or misused the base. The round is
-		// over, and another goroutine may send.
+		// A sink or filter ended the goroutine. The round is over: what it took is
+		// marked again, and another goroutine may send.
+		b.lock("the sender")
+		for _, r := range s.records {
+			b.store.MarkAgain(r)
+		}
 		clear(s.updates)
 		clear(s.records)
-		s.updates = s.updates[:0]
-		for _, done := range waiting {
+		s.updates, s.records = s.updates[:0], s.records[:0]
+		for _, done := range append(waiting, s.waiting...) {
 			done <- errAbandoned
 		}
+		s.waiting = nil
 		s.state.Store(idle)
+		b.unlock()
 	}()
 	for round := 0; ; round++ {
 		if s.againAll {
@@ -196,9 +204,6 @@ var errPanic = errors.New("a filter panicked")
 func (b *Base) guarded(a *Attachment, m batch) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			if m, ok := r.(eval.Misuse); ok {
-				panic(m)
-			}
 			a.counters.drop(transport.DropEncode, 1)
 			b.log.Error("a filter panicked", "panic", r)
 			err = fmt.Errorf("%w: %v", errPanic, r)

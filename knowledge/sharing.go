@@ -128,7 +128,8 @@ const (
 
 // RecordFilter returns what is to stand in place of a value, and whether the
 // variable is to stay in the message. It runs without the base's lock, for one
-// message at a time, and may use the base, but Send, Resend and Close panic.
+// message at a time, and may use the base, but Send, Resend and Close panic. What
+// a filter of what is sent marks leaves with the next send.
 type RecordFilter func(c *FilterContext, name string, v karl.Value) (karl.Value, bool)
 
 // AggregateFilter may add, change and delete the variables of a message. It runs

@@ -326,18 +326,24 @@ func (b *Base) tryAwait(w *store.Waiter, tracked *[]*store.Record, wrote *bool, 
 	*tracked = (*tracked)[:0]
 	b.env.Prefixes = b.env.Prefixes[:0]
 	b.env.Tracked = tracked
-	defer func() { b.env.Tracked = nil }()
+	asleep := false
+	defer func() {
+		b.env.Tracked = nil
+		if !asleep { // also when ready panicked
+			for _, r := range *tracked {
+				b.store.Release(r)
+			}
+		}
+	}()
 	err = b.callout("the function given to Await", func(g Guard) (err error) {
 		done, err = ready(g)
 		return err
 	})
 	b.env.Tracked = nil
 	if done || err != nil {
-		for _, r := range *tracked {
-			b.store.Release(r)
-		}
 		return done, err
 	}
+	asleep = true
 	if b.store.Touched() {
 		*wrote = true
 		b.store.Settle()

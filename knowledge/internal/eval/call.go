@@ -39,7 +39,7 @@ func (c *compiler) call(n *karl.Call) node {
 	if dynamic(name) {
 		k.dynamic = c.dynamicName(name)
 	} else {
-		fn, err := c.env.Function(n.Name)
+		fn, err := c.env.Function(n.Name, true)
 		if err != nil {
 			c.fail(name.Span, err)
 			return constant(karl.Value{})
@@ -175,7 +175,11 @@ func (f *Frame) host(fn *Function, args []karl.Value, at karl.Span) (v karl.Valu
 		for e.depth > depth {
 			e.leave(e.frames[e.depth-1])
 		}
-		e.meter, e.Hosts = meter, hosts
+		e.Hosts = hosts
+		if e.meter.max != meter.max || e.meter.ctx != meter.ctx { // of a program that the function ran
+			meter.budget -= int64(e.meter.spent())
+			e.meter = meter
+		}
 		if m, ok := r.(Misuse); ok {
 			v, err = karl.Value{}, m
 			return

@@ -83,12 +83,13 @@ type Function struct {
 // Defined reports whether there is something to call.
 func (fn *Function) Defined() bool { return fn.Host != nil || fn.Body != nil }
 
-// Function finds or makes the slot of a name.
-func (e *Env) Function(name string) (*Function, error) {
+// Function finds or makes the slot of a name. What programs name is bounded, what
+// the host defines is not.
+func (e *Env) Function(name string, byProgram bool) (*Function, error) {
 	if fn := e.functions[name]; fn != nil {
 		return fn, nil
 	}
-	if len(e.functions) >= e.Limits.Functions {
+	if byProgram && len(e.functions) >= e.Limits.Functions {
 		return nil, store.Errorf(store.ErrLimit, "function %q would be number %d, at most %d names are allowed",
 			clip(name), len(e.functions)+1, e.Limits.Functions)
 	}

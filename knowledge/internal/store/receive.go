@@ -74,5 +74,6 @@ func (s *Store) Sendable(all bool) []*Record {
 	return found
 }
 
-// MaxClock is the highest clock that a message may carry: one more must fit.
-const MaxClock = 1<<64 - 2
+// MaxClock is the highest clock that a message may carry. What a peer claims
+// must leave room for the clocks of all messages to come.
+const MaxClock = 1 << 63

@@ -233,11 +233,19 @@ func (s *subscription) take() (b *Buffer, closed bool) {
 
 func (s *subscription) run() {
 	s.goroutine.Store(goid.Get())
-	defer close(s.done)
+	ended := false
+	defer func() {
+		if ended {
+			close(s.done)
+			return
+		}
+		go s.run() // a handler ended the goroutine
+	}()
 	for {
 		b, closed := s.take()
 		switch {
 		case closed:
+			ended = true
 			return
 		case b == nil:
 			<-s.wake
