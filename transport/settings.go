@@ -29,8 +29,8 @@ type Settings struct {
 	// dropped and counted. 0 is no limit (max_send_hertz, which waits).
 	MaxSendRate float64
 
-	// Pacing is the least time between the fragments of one message, at most a
-	// second (slack_time).
+	// Pacing is the least time between two datagrams, at most a second; Publish
+	// waits for it (slack_time, which is for fragments only).
 	Pacing time.Duration
 
 	Sealer Sealer // unless nil, seals what is sent and opens what arrives
