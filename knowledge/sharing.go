@@ -83,7 +83,8 @@ type Sharing struct {
 	// under the same hold of the lock (on_data_received_logic).
 	OnData string
 
-	// Depth and Policy are those of the subscription.
+	// Depth and Policy are those of the subscription. A message of more fragments
+	// than Depth is likely lost where they arrive faster than they are applied.
 	Depth  int
 	Policy transport.Policy
 
