@@ -17,8 +17,7 @@ var (
 	ErrKind    = eval.ErrKind     // the value is of a kind that cannot be used so
 	ErrIndex   = store.ErrIndex   // an array index is negative or beyond the limit
 	ErrQuality = store.ErrQuality // the value there is of higher quality than this process may write
-	ErrStale   = errors.New("value is older than the one there")
-	ErrLimit   = store.ErrLimit // one of Limits, MaxSteps, or a limit of the parser
+	ErrLimit   = store.ErrLimit   // one of Limits, MaxSteps, or a limit of the parser
 )
 
 // Errors of evaluating and waiting.
