@@ -124,30 +124,42 @@ func (v *Var[T]) add(delta T) error {
 // else than a number, is read with Get. The first Peek takes the lock, and from
 // then on each hold that writes the variable costs a little more.
 func (v *Var[T]) Peek() T {
+	if p := v.published.Load(); p != nil {
+		c := p.Load()
+		var x T
+		switch t := any(&x).(type) {
+		case *int64:
+			if c.Kind == karl.KindInteger {
+				*t = int64(c.Bits.Load())
+				return x
+			}
+		case *float64:
+			if c.Kind == karl.KindDouble {
+				*t = math.Float64frombits(c.Bits.Load())
+				return x
+			}
+		}
+	}
+	return v.peekSlow()
+}
+
+// peekSlow is Peek the first time, and where the variable holds something else
+// than a T.
+//
+//go:noinline
+func (v *Var[T]) peekSlow() T {
 	p := v.published.Load()
 	if p == nil {
 		if p = v.publish(); p == nil {
 			return v.Get()
 		}
 	}
-	kind, bits, ok := p.Load()
-	if !ok {
-		return v.Get()
+	c := p.Load()
+	switch c.Kind {
+	case karl.KindUninitialized, karl.KindInteger, karl.KindDouble:
+		return fromValue[T](karl.FromWords(c.Kind, c.Bits.Load(), nil))
 	}
-	var zero T
-	switch x := any(&zero).(type) {
-	case *int64:
-		if kind == karl.KindInteger {
-			*x = int64(bits)
-			return zero
-		}
-	case *float64:
-		if kind == karl.KindDouble {
-			*x = math.Float64frombits(bits)
-			return zero
-		}
-	}
-	return fromValue[T](karl.FromWords(kind, bits, nil))
+	return v.Get()
 }
 
 func (v *Var[T]) publish() *store.Published {

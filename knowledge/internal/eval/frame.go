@@ -164,7 +164,9 @@ func (e *Env) enter(p *Program, mode Mode) (*Frame, error) {
 	}
 	f := e.frames[e.depth]
 	e.depth++
-	f.prog = p
+	if f.prog != p { // a store less where one program runs again and again
+		f.prog = p
+	}
 	if f.mode != mode {
 		f.configure(mode)
 	}
@@ -177,7 +179,9 @@ func (e *Env) leave(f *Frame) {
 		e.weight -= e.frames[e.depth-1].prog.Depth
 		f.args, f.inCall = nil, false
 	}
-	f.err = nil
+	if f.err != nil {
+		f.err = nil
+	}
 }
 
 // maxWeight bounds the sum of the depths of the trees that run inside each
