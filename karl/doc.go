@@ -18,6 +18,9 @@
 // where variables live: to run a program, bind it to a knowledge base with
 // knowledge.Base.Compile or Bind.
 //
+// [Format] gives a text the layout that all programs share, and [Check] says what
+// is likely wrong in a program that parses; doc/check.md has all of its findings.
+//
 // A text may come from anywhere. Its size, the depth of its nesting and the
 // length of its statements are limited, see [Parser], and the time to parse it
 // grows with its length, whatever it says.

@@ -6,6 +6,7 @@
 //	karl watch NETWORK [--stats] [--json] [--for 5s] [PATTERN...]
 //	karl pub NETWORK [--repeat N] [--every 1s] NAME=VALUE...
 //	karl wait NETWORK [--within 5s] EXPR
+//	karl check [--functions NAMES] [--variables NAMES] [--strict] [--json] FILE...
 //	karl fmt [-l] [-w] [-d] FILE...
 //	karl packet [--json] FILE...
 //	karl version
@@ -15,6 +16,7 @@
 // again, and prints what the programs print. A file named - is standard input.
 // A program that starts with - goes after --.
 //
+// check says what is likely wrong in programs, all files together, before they run.
 // fmt prints programs in the one layout that all share, or with -w writes them so;
 // -l lists the files that differ and -d shows how.
 //
@@ -26,9 +28,10 @@
 // Results go to standard output, diagnostics to standard error: file, line,
 // column and message of each fault, with the line of the program and a caret
 // under it. The exit code is 0 if all went well, 1 if --until or what wait waits
-// for was not reached, packet found a bad message or fmt -l or -d a file that differs, 2 for a wrong command line, 3
-// for a program that does not compile, 4 for one that failed, and 5 if a file could
-// not be read, the output not be written, or a network not be used.
+// for was not reached, packet found a bad message, check an error or fmt -l or -d
+// a file that differs, 2 for a wrong command line, 3 for a program that does not
+// compile, 4 for one that failed, and 5 if a file could not be read, the output
+// not be written, or a network not be used.
 //
 // Programs may read and write files below the working directory, read the
 // environment and sleep. Those of a batch (see --batch in "karl eval --help")
@@ -47,7 +50,7 @@ import (
 
 const description = `Evaluate and run programs of the language KaRL, alone or among peers.
 
-Exit codes: 0 ok, 1 --until or wait not reached, a bad packet or a file that differs, 2 wrong usage, 3 compile error, 4 run-time error, 5 input, output or network failed.`
+Exit codes: 0 ok, 1 --until or wait not reached, a bad packet, a finding or a file that differs, 2 wrong usage, 3 compile error, 4 run-time error, 5 input, output or network failed.`
 
 // cli is the command line. A new subcommand is a field here.
 type cli struct {
@@ -56,6 +59,7 @@ type cli struct {
 	Watch   watchCmd   `cmd:"" help:"Show what changes in a network."`
 	Pub     pubCmd     `cmd:"" help:"Send variables to a network."`
 	Wait    waitCmd    `cmd:"" help:"Wait until an expression is true of what a network knows."`
+	Check   checkCmd   `cmd:"" help:"Say what is likely wrong in program files, without running them."`
 	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
 	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
 	Version versionCmd `cmd:"" help:"Print the version of the command."`

@@ -14,7 +14,7 @@ import (
 // Exit codes.
 const (
 	exitOK        = 0
-	exitUnreached = 1 // --until or wait did not become true, or a packet is bad
+	exitUnreached = 1 // --until or wait did not become true, a packet is bad, or check or fmt found something
 	exitUsage     = 2
 	exitCompile   = 3
 	exitEvaluate  = 4
