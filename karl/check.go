@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
-	"unicode/utf8"
 )
 
 // Class says how sure a finding is.
@@ -240,19 +238,7 @@ func (c *checker) ignore(text string, from int) {
 
 // diagnostics appends the findings of one program that are not ignored.
 func (c *checker) diagnostics(list []Diagnostic, p *Program, findings []finding, ignores map[int][]string) []Diagnostic {
-	var starts []int // of lines
-	for i := 0; ; {
-		starts = append(starts, i)
-		n := strings.IndexByte(p.Source[i:], '\n')
-		if n < 0 {
-			break
-		}
-		i += n + 1
-	}
-	position := func(offset int) Pos {
-		line := sort.SearchInts(starts, offset+1)
-		return Pos{Offset: offset, Line: line, Column: 1 + utf8.RuneCountInString(p.Source[starts[line-1]:offset])}
-	}
+	position := p.Positions()
 	n := 0
 	for _, f := range findings {
 		pos := position(f.from)

@@ -393,6 +393,18 @@ func TestWalk(t *testing.T) {
 	Walk(nil, func(Node) bool { t.Error("visits nil"); return true })
 }
 
+func TestPositions(t *testing.T) {
+	for _, src := range []string{"", "a", "a;\nb\n\nc = 'd'\n", "'é\n';é // \xff\n"} {
+		p := &Program{Source: src}
+		position := p.Positions()
+		for offset := -1; offset <= len(src)+1; offset++ {
+			if got, want := position(offset), p.Position(offset); got != want {
+				t.Errorf("%q: offset %d is at %#v, want %#v", src, offset, got, want)
+			}
+		}
+	}
+}
+
 // TestPieces cuts a text at every place it can be cut.
 func TestPieces(t *testing.T) {
 	for _, statement := range []string{"++a;", "a = (b; c) ;> d;", ";> e;", "f(1; 2), g;", "'a;b';", "// c;\n", ";"} {

@@ -8,6 +8,7 @@
 //	karl wait NETWORK [--within 5s] EXPR
 //	karl check [--functions NAMES] [--variables NAMES] [--strict] [--json] FILE...
 //	karl fmt [-l] [-w] [-d] FILE...
+//	karl ast [--json | --dot] FILE
 //	karl packet [--json] FILE...
 //	karl version
 //
@@ -18,7 +19,7 @@
 //
 // check says what is likely wrong in programs, all files together, before they run.
 // fmt prints programs in the one layout that all share, or with -w writes them so;
-// -l lists the files that differ and -d shows how.
+// -l lists the files that differ and -d shows how. ast prints the tree of a program.
 //
 // NETWORK is --multicast GROUP:PORT, or --udp HOST:PORT to listen and --peer
 // HOST:PORT to send to; run takes it too. watch shows what changes among the
@@ -61,6 +62,7 @@ type cli struct {
 	Wait    waitCmd    `cmd:"" help:"Wait until an expression is true of what a network knows."`
 	Check   checkCmd   `cmd:"" help:"Say what is likely wrong in program files, without running them."`
 	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
+	AST     astCmd     `cmd:"" name:"ast" help:"Print the tree of a program."`
 	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
 	Version versionCmd `cmd:"" help:"Print the version of the command."`
 }
