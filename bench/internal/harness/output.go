@@ -1,0 +1,188 @@
+package harness
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// BulkFigures is what bulk calls beside high ones reached, medians of the rounds.
+type BulkFigures struct {
+	Arrangement  string  `json:"arrangement"`
+	MiB          float64 `json:"mib_per_second"` // requests; answers are as much
+	Share        float64 `json:"share"`          // of the rate alone
+	Longest      float64 `json:"longest_gap_us"` // starvation
+	Inversions   int64   `json:"inversions"`
+	FifoRatio    float64 `json:"fifo_ratio"`     // high mean to that over one shared connection
+	IdleP50Ratio float64 `json:"idle_p50_ratio"` // high p50 to that without bulk
+	IdleP99Ratio float64 `json:"idle_p99_ratio"`
+}
+
+var columns = []string{
+	"case", "mean_us", "p50_us", "p95_us", "p99_us", "max_us", "schedule_mean_us", "bare_mean_us", "ratio", "floor_us",
+	"received", "dropped", "duplicates", "out_of_order", "late", "failures", "allocs", "cpu_percent",
+}
+
+// row is a case as the columns have it.
+func (c *Cell) row() []string {
+	us := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+	p99 := ""
+	if c.Latency.P99 != nil {
+		p99 = us(*c.Latency.P99)
+	}
+	bare, ratio := "", ""
+	if c.Bare != nil {
+		bare, ratio = us(c.Bare.Mean), us(c.Ratio)
+	}
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	return []string{
+		c.Case, us(c.Mean), us(c.Latency.P50), us(c.Latency.P95), p99, us(c.Latency.Max), us(c.Schedule.Mean), bare, ratio, us(c.FloorMean),
+		n(c.Received), n(c.Dropped), n(c.Duplicates), n(c.Reordered), n(c.Late), n(c.Failures), us(c.Allocs), us(c.CPU),
+	}
+}
+
+// write writes what was asked for, and the text unless JSON takes its place.
+func (s *Session) write(stdout io.Writer, changes []string) error {
+	r := s.Report
+	text := func() string {
+		var b strings.Builder
+		r.text(&b, changes)
+		return b.String()
+	}
+	for _, f := range []struct {
+		name string
+		make func() ([]byte, error)
+	}{
+		{s.JSON, r.JSON}, {s.CSV, r.csv}, {s.Markdown, func() ([]byte, error) { return []byte(r.markdown(changes)), nil }},
+	} {
+		if f.name == "" {
+			continue
+		}
+		content, err := f.make()
+		if err == nil && f.name == "-" {
+			_, err = stdout.Write(content)
+		} else if err == nil {
+			err = os.WriteFile(f.name, content, 0o666)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.JSON == "-" || s.CSV == "-" || s.Markdown == "-" {
+		return nil
+	}
+	_, err := io.WriteString(stdout, text())
+	return err
+}
+
+func (r *Report) csv() ([]byte, error) {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Write(columns)
+	for _, c := range r.Results {
+		w.Write(c.row())
+	}
+	w.Flush()
+	return []byte(b.String()), w.Error()
+}
+
+func (r *Report) markdown(changes []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s, %s, %v, %s\n\n", r.Track, r.Mode, r.Transport["kind"], r.Topology)
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	for _, c := range r.Results {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(c.row(), " | "))
+	}
+	b.WriteString("\n")
+	for _, line := range append(r.Summary, changes...) {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "- %s %s: %s %s %s\n", w.Severity, w.Code, w.Case, w.Message, w.Evidence)
+	}
+	if len(r.Reference) > 0 {
+		fmt.Fprintf(&b, "\n%s\n\n| topology | condition | figure | unit |\n|---|---|---|---|\n", referenceRemark)
+		for _, f := range r.Reference {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.Topology, f.Condition, f.Figure, f.Unit)
+		}
+	}
+	return b.String()
+}
+
+// sentences is the summary.
+func (r *Report) sentences() []string {
+	var list []string
+	for _, c := range r.Results {
+		switch {
+		case c.Timeouts != nil:
+			for _, t := range c.Timeouts {
+				list = append(list, fmt.Sprintf("%s, %s: %d calls, told after %.1f to %.1f ms, %d outside, %d wrong answers, %d goroutines left %v",
+					c.Case, t.Case, t.Calls, t.Told.Min/1000, t.Told.Max/1000, t.Outside, t.Wrong, t.Left, t.Kinds))
+			}
+		case len(c.Rounds) > 0:
+			line := fmt.Sprintf("%s: mean %.1f us", c.Case, c.Mean)
+			if c.Ratio > 0 {
+				line += fmt.Sprintf(", %.2f times the bare one", c.Ratio)
+			}
+			switch {
+			case c.Saturated:
+				line += ", a queue and not a latency"
+			case c.Failures > 0:
+				line += fmt.Sprintf(", %d failures", c.Failures)
+			case c.Ready > 0 && c.Dropped == 0:
+				line += ", lossless"
+			case c.Dropped > 0:
+				line += fmt.Sprintf(", %d of %d dropped", c.Dropped, c.Expected)
+			}
+			list = append(list, line)
+		}
+		if b := c.Bulk; b != nil {
+			list = append(list, fmt.Sprintf("%s: bulk %.0f MiB/s (%.2f of alone), longest gap %.1f ms, %d inversions, high mean %.2f of one FIFO connection, p50 %.1f and p99 %.1f times idle",
+				c.Case, b.MiB, b.Share, b.Longest/1000, b.Inversions, b.FifoRatio, b.IdleP50Ratio, b.IdleP99Ratio))
+		}
+	}
+	return list
+}
+
+func (r *Report) text(w io.Writer, changes []string) {
+	h := r.Host[0]
+	fmt.Fprintf(w, "%s %s over %v, %s; %s %s/%s, %d cores, %s, load %.2f to %.2f\n", r.Track, r.Mode, r.Transport["kind"], r.Topology,
+		r.Release.Go, h.OS, h.Arch, h.Cores, h.CPU, h.LoadBefore, h.LoadAfter)
+	fmt.Fprintf(w, "clock %s (%s), %.0f ns a reading; pacing by %s\n", r.Clock.Name, r.Clock.Source, r.Clock.CostNS, r.Clock.Pacing)
+	if r.Interrupted {
+		fmt.Fprintln(w, "INTERRUPTED: what follows is partial")
+	}
+	fmt.Fprintf(w, "\n%-34s %9s %9s %9s %9s %9s %9s %9s %6s %7s %8s\n", "microseconds", "mean", "p50", "p95", "p99", "max", "from due", "bare", "ratio", "floor", "dropped")
+	for _, c := range r.Results {
+		v := c.row()
+		lost := c.Dropped + c.Failures
+		fmt.Fprintf(w, "%-34s %9s %9s %9s %9s %9s %9s %9s %6s %7s %8d\n", v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], lost)
+	}
+	fmt.Fprintln(w)
+	for _, line := range r.Summary {
+		fmt.Fprintln(w, line)
+	}
+	for _, x := range r.Warnings {
+		fmt.Fprintf(w, "%s %s: %s\n", x.Severity, x.Code, strings.TrimSpace(strings.Join([]string{x.Case, x.Message, x.Evidence}, " ")))
+	}
+	for _, line := range changes {
+		fmt.Fprintln(w, line)
+	}
+	if len(r.Reference) > 0 {
+		fmt.Fprintf(w, "\n%s\n", referenceRemark)
+		for _, f := range r.Reference {
+			fmt.Fprintf(w, "  %-11s %-44s %s %s\n", f.Topology, f.Condition, f.Figure, f.Unit)
+		}
+	}
+	verdict := "ok"
+	if !r.Verdict.OK {
+		verdict = "failed"
+	}
+	fmt.Fprintf(w, "\nverdict: %s, exit code %d\n", verdict, r.Verdict.Exit)
+	for _, f := range r.Verdict.Failed {
+		fmt.Fprintln(w, "  "+f)
+	}
+}

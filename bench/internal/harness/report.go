@@ -1,0 +1,377 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+)
+
+// Schema is the version of the report's form.
+const Schema = "bench/1"
+
+// Report is what a benchmark says.
+type Report struct {
+	Schema      string         `json:"schema"`
+	Track       string         `json:"track"`
+	Mode        string         `json:"mode"`
+	Started     string         `json:"started"`
+	Release     Release        `json:"release"`
+	Host        []*Host        `json:"host"`
+	Topology    string         `json:"topology"`
+	Workload    map[string]any `json:"workload"`
+	Transport   map[string]any `json:"transport"`
+	Clock       ClockInfo      `json:"clock"`
+	TimeSync    *TimeSync      `json:"time_sync,omitempty"`
+	Results     []*Cell        `json:"results"`
+	Resources   map[string]any `json:"resources"`
+	Warnings    []Warning      `json:"warnings"`
+	Summary     []string       `json:"summary"`
+	Verdict     Verdict        `json:"verdict"`
+	Interrupted bool           `json:"interrupted,omitempty"`
+	Reference   []Reference    `json:"reference"`
+}
+
+// Release is what was measured.
+type Release struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Dirty   bool   `json:"dirty"`
+	Go      string `json:"go"`
+}
+
+func thisRelease() Release {
+	r := Release{Version: "unknown", Commit: "unknown", Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return r
+	}
+	r.Version = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			r.Commit = s.Value
+		case "vcs.modified":
+			r.Dirty = s.Value == "true"
+		}
+	}
+	return r
+}
+
+// Warning codes of spec and their severities: a note tells how far a figure
+// goes, a warning fails a command with --fail-on-warning.
+const (
+	severityNote    = "note"
+	severityWarning = "warning"
+)
+
+// Warning is a doubt.
+type Warning struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+	Evidence string `json:"evidence,omitempty"`
+	Case     string `json:"case,omitempty"`
+}
+
+// Verdict is how the command ends.
+type Verdict struct {
+	OK     bool     `json:"ok"`
+	Exit   int      `json:"exit"`
+	Failed []string `json:"failed,omitempty"` // requirements and, with --fail-on-warning, warnings
+}
+
+// Round is the figures of one round, in microseconds.
+type Round struct {
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P99   float64 `json:"p99"` // the greatest one below 1,000 samples
+	Bare  float64 `json:"bare_mean,omitempty"`
+	Ratio float64 `json:"ratio,omitempty"` // of the means
+}
+
+// Cell is one combination of the workload, of all rounds.
+type Cell struct {
+	Case        string  `json:"case"`
+	Payload     int     `json:"payload_size"`
+	Reply       int     `json:"reply_size,omitempty"`
+	Subscribers int     `json:"subscribers,omitempty"`
+	Unit        string  `json:"unit"`
+	Mean        float64 `json:"mean"`   // median of the rounds' means
+	Spread      float64 `json:"spread"` // largest less smallest mean, in parts of the median
+	Ratio       float64 `json:"ratio,omitempty"`
+	FloorMean   float64 `json:"floor_mean"`
+	Rounds      []Round `json:"rounds"`
+
+	Latency     Summary  `json:"latency"`
+	Schedule    Summary  `json:"schedule_latency"`
+	PublishCost *Summary `json:"publish_cost,omitempty"`
+	Lag         Summary  `json:"schedule_lag"`
+	Penalised   *Summary `json:"penalised,omitempty"`
+	Skew        *Summary `json:"fan_out_skew,omitempty"`
+	Bare        *Summary `json:"bare,omitempty"`
+	Floor       *Summary `json:"floor,omitempty"`
+	Histogram   string   `json:"histogram"`
+
+	Sent       int64             `json:"sent"`
+	Expected   int64             `json:"expected"` // by all subscribers
+	Received   int64             `json:"received"`
+	Dropped    int64             `json:"dropped"`
+	Duplicates int64             `json:"duplicates"`
+	Reordered  int64             `json:"out_of_order"`
+	Late       int64             `json:"late"`
+	Negative   int64             `json:"negative"`
+	Missing    int               `json:"missing"` // subscribers that received nothing measured
+	SendErrors int64             `json:"send_errors"`
+	Failures   int64             `json:"failures"`
+	Kinds      map[string]int64  `json:"failure_kinds,omitempty"`
+	LateReply  int64             `json:"late_replies"`
+	Delayed    int64             `json:"delayed"` // sent late since the one before was not answered
+	Drops      map[string]uint64 `json:"drops_by_stage,omitempty"`
+	Ready      int               `json:"endpoints_ready,omitempty"`
+	Completed  int               `json:"endpoints_completed,omitempty"`
+	Partial    int               `json:"endpoints_partial,omitempty"`
+	ReadyMS    float64           `json:"ready_ms,omitempty"`
+	Saturated  bool              `json:"saturated"`
+	Growth     float64           `json:"growth_us"`          // of latency through the run
+	Allocs     float64           `json:"allocs_per_message"` // of the sending process
+	BareDrops  int64             `json:"bare_dropped"`
+	CPU        float64           `json:"cpu_percent"`
+	RSS        int64             `json:"rss_bytes"`
+	MaxPause   float64           `json:"max_gc_pause_us"`
+
+	Each     []Subscriber  `json:"subscribers_each,omitempty"`
+	Timeouts []TimeoutCase `json:"timeouts,omitempty"`
+	Bulk     *BulkFigures  `json:"bulk,omitempty"`
+
+	pooled, schedule, cost, lag, penalised, skew, bare, floor *Distribution
+	segments                                                  []float64
+	period                                                    int64
+	wall                                                      float64
+}
+
+// Subscriber is what one subscriber of the last round received.
+type Subscriber struct {
+	Subscriber int     `json:"subscriber"`
+	Received   int64   `json:"received"`
+	Dropped    int64   `json:"dropped"`
+	Gaps       []Gap   `json:"gaps,omitempty"`
+	MoreGaps   int64   `json:"more_gaps,omitempty"`
+	Latency    Summary `json:"latency"`
+}
+
+func newCell(name string, w *Workload) *Cell {
+	c := &Cell{Case: name, Payload: w.Payload, Reply: w.Reply, Subscribers: w.Subscribers, Unit: "us", Kinds: map[string]int64{}, Drops: map[string]uint64{}, period: w.Period.Nanoseconds()}
+	for _, d := range []**Distribution{&c.pooled, &c.schedule, &c.cost, &c.lag, &c.penalised, &c.skew, &c.bare, &c.floor} {
+		*d = NewDistribution()
+	}
+	return c
+}
+
+// add takes a round of the library; bare and floor may be nil.
+func (c *Cell) add(w *Workload, lib, bare *Run, floor *Distribution) {
+	one := lib.latency()
+	c.pooled.Merge(one)
+	s := one.Summary()
+	r := Round{Mean: s.Mean, P50: s.P50, P99: s.Max}
+	if s.P99 != nil {
+		r.P99 = *s.P99
+	}
+	if bare != nil {
+		b := bare.latency()
+		c.bare.Merge(b)
+		r.Bare = b.Mean() / 1000
+		if r.Bare > 0 {
+			r.Ratio = r.Mean / r.Bare
+		}
+		for _, x := range bare.Received {
+			c.BareDrops += x.Dropped
+		}
+		c.BareDrops += bare.Sent.Failures
+	}
+	c.floor.Merge(floor)
+	c.Rounds = append(c.Rounds, r)
+
+	c.cost.Merge(lib.Sent.Cost)
+	c.lag.Merge(lib.Sent.Lag)
+	c.penalised.Merge(lib.Sent.Penalised)
+	c.skew.Merge(lib.Skew)
+	c.Sent += lib.Sent.Sent
+	c.SendErrors += lib.Sent.Errors
+	c.Failures += lib.Sent.Failures
+	c.LateReply += lib.Sent.LateReplies
+	c.Delayed += lib.Sent.Delayed
+	c.Allocs = lib.Sent.Allocs
+	for k, n := range lib.Sent.Kinds {
+		c.Kinds[k] += n
+	}
+	for k, n := range lib.Drops {
+		c.Drops[k] += n
+	}
+	c.Timeouts = append(c.Timeouts, lib.Sent.Cases...)
+	if lib.Received == nil {
+		c.schedule.Merge(lib.Sent.Schedule)
+		c.Expected += lib.Sent.Sent
+		c.Received += lib.Sent.Sent - lib.Sent.Failures
+	}
+	c.Each = c.Each[:0]
+	c.Ready, c.Completed, c.Partial = len(lib.Received), 0, 0
+	var sums, counts [segments]float64
+	for _, x := range lib.Received {
+		c.schedule.Merge(x.Schedule)
+		c.Expected += w.Count
+		c.Received += x.Received
+		c.Dropped += x.Dropped
+		c.Duplicates += x.Duplicates
+		c.Reordered += x.OutOfOrder
+		c.Late += x.Late
+		c.Negative += x.Negative
+		switch {
+		case x.Received == 0:
+			c.Missing++
+		case x.Dropped == 0:
+			c.Completed++
+		default:
+			c.Partial++
+		}
+		for i, m := range x.Segments {
+			if i < segments && m != 0 {
+				sums[i] += m
+				counts[i]++
+			}
+		}
+		c.Each = append(c.Each, Subscriber{x.Subscriber, x.Received, x.Dropped, x.Gaps, x.MoreGaps, x.Latency.Summary()})
+	}
+	means := make([]float64, segments)
+	for i := range means {
+		if counts[i] > 0 {
+			means[i] = sums[i] / counts[i]
+		}
+	}
+	growth, yes := Saturated(means, c.period)
+	c.Growth = max(c.Growth, growth)
+	c.Saturated = c.Saturated || yes
+	c.ReadyMS = max(c.ReadyMS, float64(lib.Ready.Microseconds())/1000)
+	seconds := lib.Sent.Seconds
+	c.wall += seconds
+	if seconds > 0 {
+		c.CPU = 100 * (lib.Publisher.CPUSeconds + lib.Others.CPUSeconds) / seconds
+	}
+	c.RSS = max(c.RSS, lib.Publisher.MaxRSS+lib.Others.MaxRSS)
+	c.MaxPause = max(c.MaxPause, lib.Publisher.MaxPause, lib.Others.MaxPause)
+}
+
+// latency pools the latencies of a run.
+func (r *Run) latency() *Distribution {
+	if r.Received == nil {
+		return r.Sent.Latency
+	}
+	d := NewDistribution()
+	for _, x := range r.Received {
+		d.Merge(x.Latency)
+	}
+	return d
+}
+
+// finish makes figures of what was added.
+func (c *Cell) finish() {
+	c.Latency, c.Schedule, c.Lag = c.pooled.Summary(), c.schedule.Summary(), c.lag.Summary()
+	optional := func(d *Distribution) *Summary {
+		if d.count == 0 {
+			return nil
+		}
+		s := d.Summary()
+		return &s
+	}
+	c.PublishCost, c.Penalised, c.Skew = optional(c.cost), optional(c.penalised), optional(c.skew)
+	c.Bare, c.Floor = optional(c.bare), optional(c.floor)
+	c.FloorMean = c.floor.Mean() / 1000
+	if c.pooled.count > 0 {
+		c.Histogram = c.pooled.Histogram()
+	}
+	var means, ratios []float64
+	for _, r := range c.Rounds {
+		means = append(means, r.Mean)
+		if r.Ratio > 0 {
+			ratios = append(ratios, r.Ratio)
+		}
+	}
+	c.Mean, c.Ratio = median(means), median(ratios)
+	if len(means) > 1 && c.Mean > 0 {
+		c.Spread = (slices.Max(means) - slices.Min(means)) / c.Mean
+	}
+}
+
+// median returns the middle one, 0 of none.
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
+
+// warn adds the doubts about a cell.
+func (r *Report) warn(c *Cell) {
+	add := func(code, severity, evidence, format string, args ...any) {
+		r.Warnings = append(r.Warnings, Warning{code, severity, fmt.Sprintf(format, args...), evidence, c.Case})
+	}
+	if c.Dropped > 0 {
+		add("drops", severityWarning, fmt.Sprint(c.Drops), "%d of %d messages did not come", c.Dropped, c.Expected)
+	}
+	if c.Missing > 0 {
+		add("missing_samples", severityWarning, "", "%d of %d subscribers received nothing", c.Missing, c.Ready)
+	}
+	if c.Duplicates > 0 {
+		add("duplicates", severityWarning, "", "%d messages came more than once", c.Duplicates)
+	}
+	if c.Reordered > 0 {
+		add("reordered", severityWarning, "", "%d messages came after later ones", c.Reordered)
+	}
+	if c.SendErrors > 0 || c.Failures > 0 {
+		add("failures", severityWarning, fmt.Sprint(c.Kinds), "%d failures and %d errors of %d sent", c.Failures, c.SendErrors, c.Sent)
+	}
+	late := c.Lag.Max
+	if c.Lag.P99 != nil {
+		late = *c.Lag.P99
+	} else if c.Lag.Count > 0 {
+		late = c.Lag.P95
+	}
+	if c.period > 0 && late > 0.1*float64(c.period)/1000 {
+		add("publisher_late", severityWarning, fmt.Sprintf("lag %.0f us", late), "messages were sent late by more than a tenth of the period")
+	}
+	if c.Saturated {
+		add("saturated", severityWarning, fmt.Sprintf("growth %.0f us", c.Growth), "queues grew: the mean is the length of a queue, not a latency")
+	}
+	if c.Negative > 0 {
+		add("negative_latency", severityWarning, "", "%d messages came before they were sent: the clocks disagree, the run is rejected", c.Negative)
+	}
+	if c.Delayed > 0 {
+		add("closed_loop", severityNote, "", "%d were sent late because the one before was not answered; the schedule latency has what that cost", c.Delayed)
+	}
+	if c.Latency.Count > 0 && c.Latency.Count < 1000 {
+		add("few_samples", severityNote, "", "%d samples do not resolve p99", c.Latency.Count)
+	}
+	if p := c.Latency.P99; p != nil && c.MaxPause > *p {
+		add("gc_pause", severityWarning, fmt.Sprintf("%.0f us", c.MaxPause), "a pause of the garbage collector was longer than p99")
+	}
+	for _, t := range c.Timeouts {
+		if t.Wrong > 0 || t.Kinds["timeout"] != t.Calls {
+			add("failures", severityWarning, fmt.Sprint(t.Kinds), "%s: %d answers to other requests, %d of %d calls timed out", t.Case, t.Wrong, t.Kinds["timeout"], t.Calls)
+		}
+		if t.Outside > 0 {
+			add("failures", severityWarning, fmt.Sprintf("told after %.0f to %.0f us", t.Told.Min, t.Told.Max), "%s: %d of %d callers were not told in time", t.Case, t.Outside, t.Calls)
+		}
+		if t.Left > 0 {
+			add("failures", severityWarning, "", "%s: %d goroutines are left", t.Case, t.Left)
+		}
+	}
+}
+
+// JSON returns the report as a file.
+func (r *Report) JSON() ([]byte, error) {
+	b, err := json.MarshalIndent(r, "", "  ")
+	return append(b, '\n'), err
+}

@@ -1,0 +1,273 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // a requirement, or a warning with --fail-on-warning
+	exitUsage       = 2
+	exitCannotRun   = 3
+	exitInterrupted = 130
+)
+
+// Track is one benchmark command.
+type Track struct {
+	Name        string
+	Description string
+	Kinds       []string
+	Transport   string // default of --transport
+	Payload     string // default of --payload-size
+	CLI         any    // a pointer to a struct with flags, which embeds Common
+	Common      *Common
+	Validate    func() error
+	Mode        func() string
+	Measure     func(context.Context, *Session) error
+}
+
+// Session is one run of a track.
+type Session struct {
+	*Common
+	Lab    *Lab
+	Report *Report
+	stderr io.Writer
+	live   bool
+}
+
+// Main runs a track and returns the exit code.
+func Main(t *Track, args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return t.run(ctx, args, stdout, stderr)
+}
+
+func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	helped := false
+	parser, err := kong.New(t.CLI, kong.Name(t.Name), kong.Description(t.Description), kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }), kong.UsageOnError(), kong.Vars{"transport": t.Transport, "payload": t.Payload})
+	if err == nil {
+		_, err = parser.Parse(args)
+	}
+	if helped {
+		return exitOK
+	}
+	fail := func(err error) int {
+		fmt.Fprintf(stderr, "%s: %v\n", t.Name, err)
+		if usage := (usageError{}); errors.As(err, &usage) {
+			return exitUsage
+		}
+		return exitCannotRun
+	}
+	if err != nil {
+		return fail(usageError{err})
+	}
+	if t.Common.Listen != "" {
+		if err := Agent(ctx, t.Common.Listen, stderr); err != nil {
+			return fail(err)
+		}
+		return exitInterrupted
+	}
+	if err := t.Common.validate(t.Kinds); err != nil {
+		return fail(err)
+	}
+	if err := t.Validate(); err != nil {
+		return fail(err)
+	}
+	judges, err := newJudges(t.Common.Require)
+	if err != nil {
+		return fail(err)
+	}
+	var old *Report
+	if t.Common.Compare != "" {
+		if old, err = ReadReport(t.Common.Compare); err != nil {
+			return fail(usageError{err})
+		}
+	}
+	unlock, err := lockHost()
+	if err != nil {
+		return fail(err)
+	}
+	defer unlock()
+	s := &Session{Common: t.Common, stderr: stderr, live: isTerminal(stderr)}
+	if s.Lab, err = NewLab(t.Common.Transport, t.Common.Topology, t.Common.Connect); err != nil {
+		return fail(err)
+	}
+	defer s.Lab.Close()
+	s.Report = t.newReport(s.Lab)
+	began, wall := time.Now(), time.Now().Round(0)
+	err = t.Measure(ctx, s)
+	s.say("")
+	r := s.Report
+	r.Interrupted = ctx.Err() != nil
+	if err != nil && !r.Interrupted {
+		if !slices.ContainsFunc(r.Results, func(c *Cell) bool { return len(c.Rounds) > 0 }) {
+			return fail(fmt.Errorf("%w: %w", ErrCannotRun, err))
+		}
+		if errors.Is(err, ErrRoute) {
+			r.Warnings = append(r.Warnings, Warning{Code: "route_not_ready", Severity: severityWarning, Message: err.Error()})
+		}
+		r.Verdict.Failed = append(r.Verdict.Failed, err.Error())
+	}
+	if jump := time.Now().Round(0).Sub(wall) - time.Since(began); jump.Abs() > time.Millisecond {
+		r.Warnings = append(r.Warnings, Warning{Code: "clock_jump", Severity: severityNote, Message: "the time of day was set while it ran", Evidence: jump.String()})
+	}
+	changes := r.finish(judges, old, t.Common.FailOnWarning)
+	if err := s.write(stdout, changes); err != nil {
+		return fail(err)
+	}
+	return r.Verdict.Exit
+}
+
+func (t *Track) newReport(l *Lab) *Report {
+	c := t.Common
+	h := thisHost()
+	transport := map[string]any{
+		"kind": c.Transport, "socket_buffer": socketBuffer, "filters": []string{}, "addresses": l.hosts,
+		"baseline": map[string]string{"inproc": "Go channels", "unix": "unix stream socket", "tcp": "TCP socket", "udp": "UDP socket", "multicast": "UDP socket on a group"}[c.Transport],
+	}
+	return &Report{
+		Schema: Schema, Track: t.Name, Mode: t.Mode(), Started: time.Now().UTC().Format(time.RFC3339), Release: thisRelease(),
+		Host: []*Host{h}, Topology: l.Topology, Transport: transport, Clock: Describe(l.Clock()), Warnings: h.doubts(),
+		Results: []*Cell{}, Summary: []string{}, Reference: referencesOf(t.Name), Resources: map[string]any{},
+		Workload: map[string]any{
+			"payload_size": c.PayloadSize, "period_us": c.PeriodUS, "count": c.Count, "warmup": c.Warmup,
+			"timeout_us": c.Timeout.Microseconds(), "languages": []string{"go", "go"},
+		},
+	}
+}
+
+// Cell begins a case.
+func (s *Session) Cell(name string, w *Workload) *Cell {
+	c := newCell(name, w)
+	s.Report.Results = append(s.Report.Results, c)
+	return c
+}
+
+// Rounds returns how often cases are measured, each with sides.
+func (s *Session) Rounds(cases, sides int) int {
+	n := s.Common.rounds(cases, sides)
+	s.Report.Workload["rounds"] = n
+	return n
+}
+
+// Round measures a case once: the library, the bare socket, and the floor, in
+// turn.
+func (s *Session) Round(ctx context.Context, c *Cell, w Workload, run func(context.Context, Workload, bool) (*Run, error)) error {
+	s.say("%s: round %d", c.Case, len(c.Rounds)+1)
+	lib, err := run(ctx, w, false)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Case, err)
+	}
+	var bare *Run
+	if !s.NoBare {
+		s.say("%s: round %d, bare", c.Case, len(c.Rounds)+1)
+		if bare, err = run(ctx, w, true); err != nil {
+			return fmt.Errorf("%s, bare: %w", c.Case, err)
+		}
+	}
+	if lib.Sync != nil {
+		lib.Sync.Accept(lib.latency().Min())
+		s.Report.TimeSync = lib.Sync
+	}
+	c.add(&w, lib, bare, s.floor(w))
+	return nil
+}
+
+// floorCount is how many messages measure the floor.
+const floorCount = 200
+
+func (s *Session) floor(w Workload) *Distribution {
+	_, list := Floor(Plan{Period: min(w.Period, time.Millisecond).Nanoseconds(), Count: floorCount}, w.Payload, max(w.Subscribers, 1))
+	d := NewDistribution()
+	for _, r := range list {
+		d.Merge(r.Latency)
+	}
+	return d
+}
+
+// say shows what goes on, on a terminal.
+func (s *Session) say(format string, args ...any) {
+	if s.live {
+		fmt.Fprintf(s.stderr, "\r\x1b[K"+format, args...)
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// finish makes the figures, the warnings and the verdict. It returns the text of
+// a comparison.
+func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []string {
+	r.Host[0].LoadAfter = load()
+	for _, c := range r.Results {
+		c.finish()
+		r.warn(c)
+	}
+	if r.TimeSync != nil && !r.TimeSync.Accepted {
+		r.Warnings = append(r.Warnings, Warning{
+			Code: "time_sync_not_accepted", Severity: severityWarning, Message: "one-way times between the hosts are diagnostic only: use --mode rtt",
+			Evidence: fmt.Sprintf("offset %d ns, bound %d ns, drift %d ns", r.TimeSync.Offset, r.TimeSync.Bound, r.TimeSync.Drift),
+		})
+	}
+	var total Resources
+	var cpu float64
+	for _, c := range r.Results {
+		total.MaxRSS = max(total.MaxRSS, c.RSS)
+		total.MaxPause = max(total.MaxPause, c.MaxPause)
+		cpu = max(cpu, c.CPU)
+	}
+	r.Resources["max_rss_bytes"], r.Resources["max_gc_pause_us"], r.Resources["max_cpu_percent"] = total.MaxRSS, total.MaxPause, cpu
+	var changes []string
+	if old != nil {
+		var slower int
+		if changes, slower = compare(old, r); slower > 0 {
+			r.Warnings = append(r.Warnings, Warning{Code: "slower", Severity: severityWarning, Message: fmt.Sprintf("%d figures are worse than before", slower)})
+		}
+	}
+	if r.Warnings == nil {
+		r.Warnings = []Warning{}
+	}
+	for _, c := range r.Results {
+		if len(c.Rounds) == 0 {
+			continue // it was not come to
+		}
+		for _, j := range judges {
+			if ok, evidence := j.holds(c); !ok {
+				r.Verdict.Failed = append(r.Verdict.Failed, fmt.Sprintf("%s: %s does not hold: %s", c.Case, j.text, evidence))
+			}
+		}
+	}
+	if failOnWarning {
+		for _, w := range r.Warnings {
+			if w.Severity == severityWarning {
+				r.Verdict.Failed = append(r.Verdict.Failed, "warning "+w.Code)
+			}
+		}
+	}
+	r.Summary = append(r.Summary, r.sentences()...)
+	r.Verdict.OK = len(r.Verdict.Failed) == 0 && !r.Interrupted
+	switch {
+	case r.Interrupted:
+		r.Verdict.Exit = exitInterrupted
+	case !r.Verdict.OK:
+		r.Verdict.Exit = exitFailed
+	}
+	return changes
+}
