@@ -9,12 +9,17 @@ import (
 // many goroutines.
 type Control interface {
 	// Call sends a request to a target and returns its response, which is the
-	// caller's. It copies request before it returns. o may be nil. The errors are
-	// ErrTimeout (which is also context.DeadlineExceeded), ErrUnreachable,
-	// ErrBusy, ErrClosed, ErrTooLarge and *RemoteError.
+	// caller's. request may be changed after Call returned. o may be nil. The
+	// target sees how much time ctx leaves, and does not serve a request whose
+	// time is over. The errors are ErrTimeout (which is also
+	// context.DeadlineExceeded), ErrUnreachable, ErrBusy, ErrMethod, ErrClosed,
+	// ErrTooLarge, what ctx was cancelled with, and *RemoteError.
 	Call(ctx context.Context, target, method string, request []byte, o *CallOptions) (response []byte, err error)
 
-	// Serve answers the requests for a method. o may be nil.
+	// Serve answers the requests for a method, a name of 1 to 255 bytes, with
+	// handle, which runs on several goroutines at the same time. o may be nil. The
+	// errors are ErrClosed, ErrSettings and ErrMethod for a name that is taken or
+	// cannot be used.
 	Serve(method string, o *ServeOptions, handle Handler) (Service, error)
 
 	// MaxPayload is the longest request or response in bytes.
@@ -28,8 +33,10 @@ type Control interface {
 	Close() error
 }
 
-// Handler answers one request. ctx ends when the caller's time is over. The
-// response is taken over. An error reaches the caller as *RemoteError.
+// Handler answers one request. ctx ends when the caller's time is over, when it
+// has left, and when the link is closed. The response is taken over. An error
+// reaches the caller as *RemoteError, or as ErrBusy if it is that. A panic is an
+// error too, and counted.
 type Handler func(ctx context.Context, r *Request) (response []byte, err error)
 
 // Request is one request that arrived. It is valid until the handler returns.
@@ -40,7 +47,8 @@ type Request struct {
 	Priority Priority
 }
 
-// Priority orders requests: those of a higher class go first.
+// Priority orders requests. No request is begun while one of a higher class
+// waits, but each class that is held back so begins one every 100 ms.
 type Priority int8
 
 // The priorities.
@@ -59,9 +67,19 @@ type CallOptions struct {
 
 // ServeOptions bounds a service, for each priority. Zero fields are defaults.
 type ServeOptions struct {
-	Workers int // requests that are handled at the same time; 0 is 4
-	Queue   int // requests that wait for them; 0 is 64. More are answered with ErrBusy
+	Workers int // requests that are handled at the same time; 0 is 4, at most 1,024
+	Queue   int // requests that wait for them; 0 is 64, at most 65,536. More are answered with ErrBusy
 }
+
+// The defaults and bounds of ServeOptions, and of names.
+const (
+	DefaultWorkers = 4
+	MaxWorkers     = 1024
+	DefaultQueue   = 64
+	MaxQueue       = 65_536
+	MaxMethod      = 255 // bytes
+	MaxTopic       = 255 // bytes
+)
 
 // Service is one method that is served.
 type Service interface {

@@ -18,6 +18,7 @@ var (
 	ErrTimeout     error = timeoutError{}
 	ErrUnreachable       = errors.New("target cannot be reached")
 	ErrBusy              = errors.New("target is busy")
+	ErrMethod            = errors.New("method is not served")
 )
 
 type timeoutError struct{}

@@ -13,6 +13,15 @@ type Stats struct {
 	Received      uint64 // datagrams
 	ReceivedBytes uint64
 	Drops         [Drops]uint64 // by [Drop]
+
+	// Where messages carry sequences: how many are missing between those that
+	// came, came late, and came twice.
+	Gaps, Reordered, Duplicates uint64
+
+	Peers   int    // connected now, on links that connect
+	Calls   uint64 // made by Control.Call
+	Served  uint64 // requests that a handler answered
+	Pending int    // calls that wait for their response now
 }
 
 // Dropped returns the sum of all drops.
@@ -31,6 +40,17 @@ func (s Stats) String() string {
 	for d, n := range s.Drops {
 		if n > 0 {
 			fmt.Fprintf(&b, " %v %d", Drop(d), n)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		n    uint64
+	}{
+		{"gaps", s.Gaps}, {"reordered", s.Reordered}, {"duplicates", s.Duplicates}, {"peers", uint64(s.Peers)},
+		{"calls", s.Calls}, {"served", s.Served}, {"pending", uint64(s.Pending)},
+	} {
+		if c.n > 0 {
+			fmt.Fprintf(&b, " %s %d", c.name, c.n)
 		}
 	}
 	return b.String()
@@ -70,6 +90,12 @@ const (
 	DropStale                    // record: older than what is there
 	DropLimit                    // record: no room for another variable
 	DropRebroadcast              // rebroadcast: refused or seen before
+	DropFrame                    // stream: what came is not this protocol, the connection was closed
+	DropPeer                     // stream: no room for another peer, or it may not connect
+	DropBusy                     // call: refused for lack of room
+	DropExpired                  // call: its time was over before a handler ran
+	DropLate                     // call: the response came after the caller had left
+	DropPanic                    // call: the handler panicked
 
 	Drops = iota // the number of reasons
 )
@@ -104,10 +130,16 @@ var drops = [Drops]struct{ stage, reason string }{
 	DropStale:        {"record", "stale"},
 	DropLimit:        {"record", "limit"},
 	DropRebroadcast:  {"rebroadcast", "refused"},
+	DropFrame:        {"stream", "malformed"},
+	DropPeer:         {"stream", "refused"},
+	DropBusy:         {"call", "busy"},
+	DropExpired:      {"call", "expired"},
+	DropLate:         {"call", "late"},
+	DropPanic:        {"call", "panic"},
 }
 
 // Stage returns where a message was dropped: send, socket, open, inbox, header,
-// fragment, filter, record or rebroadcast.
+// fragment, filter, record, rebroadcast, stream or call.
 func (d Drop) Stage() string {
 	if int(d) < len(drops) {
 		return drops[d].stage

@@ -31,7 +31,9 @@ type Event interface {
 
 	// Subscribe runs handle for each message of a topic, on one goroutine of its
 	// own, fed by a ring of o.Depth messages: a slow handler loses only its own.
-	// o may be nil. The errors are ErrClosed and ErrTopic.
+	// Where the link tells topics apart, each * in topic stands for any text, and
+	// messages are not published to topics with one. o may be nil. The errors are
+	// ErrClosed and ErrTopic.
 	Subscribe(topic string, o *SubscribeOptions, handle func(*Message)) (Subscription, error)
 
 	// Ready waits until the topic has so many subscribers, and returns nil at

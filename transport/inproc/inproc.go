@@ -70,6 +70,9 @@ func (l *link) Publish(topic string, payload []byte) (uint64, error) {
 	if l.closed.Load() {
 		return 0, transport.ErrClosed
 	}
+	if err := hub.CheckPublish(topic); err != nil {
+		return 0, err
+	}
 	sequence := l.sequence.Add(1)
 	if l.settings.NoSending {
 		l.hub.Drop(transport.DropNoSending, 1)
@@ -118,6 +121,9 @@ func (l *link) arrive(from *link, topic string, datagram []byte, sequence uint64
 }
 
 func (l *link) Subscribe(topic string, o *transport.SubscribeOptions, handle func(*transport.Message)) (transport.Subscription, error) {
+	if err := hub.CheckSubscribe(topic); err != nil {
+		return nil, err
+	}
 	s, err := l.hub.Subscribe(topic, o, handle)
 	if err == nil {
 		n := l.network

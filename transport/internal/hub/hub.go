@@ -4,6 +4,8 @@ package hub
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +18,10 @@ import (
 type Counters struct {
 	sent, sentBytes, received, receivedBytes atomic.Uint64
 	drops                                    [transport.Drops]atomic.Uint64
+
+	Gaps, Reordered, Duplicates atomic.Uint64 // messages, where they carry sequences
+	Calls, Served               atomic.Uint64
+	Peers, Pending              atomic.Int64
 }
 
 // Sent counts a datagram that left.
@@ -38,6 +44,9 @@ func (c *Counters) Stats() transport.Stats {
 	s := transport.Stats{
 		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(),
 		Received: c.received.Load(), ReceivedBytes: c.receivedBytes.Load(),
+		Gaps: c.Gaps.Load(), Reordered: c.Reordered.Load(), Duplicates: c.Duplicates.Load(),
+		Calls: c.Calls.Load(), Served: c.Served.Load(),
+		Peers: int(c.Peers.Load()), Pending: int(c.Pending.Load()),
 	}
 	for i := range c.drops {
 		s.Drops[i] = c.drops[i].Load()
@@ -69,9 +78,10 @@ type Hub struct {
 	Counters
 	pool sync.Pool
 
-	mu     sync.RWMutex
-	topics map[string][]*subscription
-	closed bool
+	mu       sync.RWMutex
+	topics   map[string][]*subscription // those without * in their topic
+	patterns []*subscription
+	closed   bool
 }
 
 // Get returns a buffer of at least size bytes.
@@ -96,6 +106,12 @@ func (h *Hub) Dispatch(b *Buffer) {
 		b.refs.Add(1)
 		s.put(b)
 	}
+	for _, s := range h.patterns {
+		if Match(s.topic, b.Topic) {
+			b.refs.Add(1)
+			s.put(b)
+		}
+	}
 	h.mu.RUnlock()
 	b.Release()
 }
@@ -104,7 +120,73 @@ func (h *Hub) Dispatch(b *Buffer) {
 func (h *Hub) Subscribers(topic string) int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	return len(h.topics[topic])
+	n := len(h.topics[topic])
+	for _, s := range h.patterns {
+		if Match(s.topic, topic) {
+			n++
+		}
+	}
+	return n
+}
+
+// Topics calls each with the topic of every subscription.
+func (h *Hub) Topics(each func(topic string)) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, s := range h.all() {
+		each(s.topic)
+	}
+}
+
+func (h *Hub) all() []*subscription {
+	all := append([]*subscription(nil), h.patterns...)
+	for _, list := range h.topics {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// IsPattern reports whether a topic may stand for several.
+func IsPattern(topic string) bool { return strings.IndexByte(topic, '*') >= 0 }
+
+// Match reports whether a pattern, in which each * stands for any text, means a topic.
+func Match(pattern, topic string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == topic
+	}
+	if !strings.HasPrefix(topic, head) {
+		return false
+	}
+	topic = topic[len(head):]
+	for {
+		part, more, star := strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(topic, part)
+		}
+		i := strings.Index(topic, part)
+		if i < 0 {
+			return false
+		}
+		topic, rest = topic[i+len(part):], more
+	}
+}
+
+// CheckPublish returns why a link that tells topics apart cannot publish to a
+// topic. CheckSubscribe is about subscribing, where patterns are allowed.
+func CheckPublish(topic string) error {
+	if IsPattern(topic) {
+		return fmt.Errorf("publishing to topic %q, in which * stands for any text: %w", topic, transport.ErrTopic)
+	}
+	return CheckSubscribe(topic)
+}
+
+// CheckSubscribe returns why a topic cannot be subscribed to.
+func CheckSubscribe(topic string) error {
+	if len(topic) > transport.MaxTopic {
+		return fmt.Errorf("topic %.40q... has %d bytes, at most %d are allowed: %w", topic, len(topic), transport.MaxTopic, transport.ErrTopic)
+	}
+	return nil
 }
 
 // Subscribe adds a subscription.
@@ -134,10 +216,14 @@ func (h *Hub) Subscribe(topic string, o *transport.SubscribeOptions, handle func
 	if h.closed {
 		return nil, transport.ErrClosed
 	}
-	if h.topics == nil {
-		h.topics = map[string][]*subscription{}
+	if IsPattern(topic) {
+		h.patterns = append(h.patterns[:len(h.patterns):len(h.patterns)], s)
+	} else {
+		if h.topics == nil {
+			h.topics = map[string][]*subscription{}
+		}
+		h.topics[topic] = append(h.topics[topic], s)
 	}
-	h.topics[topic] = append(h.topics[topic], s)
 	go s.run()
 	return s, nil
 }
@@ -146,10 +232,7 @@ func (h *Hub) Subscribe(topic string, o *transport.SubscribeOptions, handle func
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
-	var all []*subscription
-	for _, list := range h.topics {
-		all = append(all, list...)
-	}
+	all := h.all()
 	h.mu.Unlock()
 	for _, s := range all {
 		s.Close()
@@ -161,11 +244,9 @@ func (h *Hub) Inside(call string) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	id := goid.Get()
-	for _, list := range h.topics {
-		for _, s := range list {
-			if s.goroutine.Load() == id {
-				panic("transport: " + call + " called by a handler of a subscription, which it would wait for")
-			}
+	for _, s := range h.all() {
+		if s.goroutine.Load() == id {
+			panic("transport: " + call + " called by a handler of a subscription, which it would wait for")
 		}
 	}
 }
@@ -295,14 +376,18 @@ func (s *subscription) Close() error {
 func (h *Hub) remove(s *subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := h.topics[s.topic]
-	for i, x := range list {
-		if x == s {
-			h.topics[s.topic] = append(append([]*subscription{}, list[:i]...), list[i+1:]...)
-			if len(h.topics[s.topic]) == 0 {
-				delete(h.topics, s.topic)
-			}
-			return
+	without := func(list []*subscription) []*subscription {
+		if i := slices.Index(list, s); i >= 0 {
+			return append(append([]*subscription{}, list[:i]...), list[i+1:]...)
 		}
+		return list
+	}
+	if IsPattern(s.topic) {
+		h.patterns = without(h.patterns)
+		return
+	}
+	h.topics[s.topic] = without(h.topics[s.topic])
+	if len(h.topics[s.topic]) == 0 {
+		delete(h.topics, s.topic)
 	}
 }
