@@ -24,10 +24,11 @@ const MaxPayload = 64 << 20
 
 // Network connects the Events that it opens. It may be used by many goroutines.
 type Network struct {
-	mu      sync.RWMutex
-	links   []*link
-	opened  int
-	changed chan struct{} // closed when a subscription comes
+	mu       sync.RWMutex
+	links    []*link
+	opened   int
+	controls map[string]*control // by name
+	changed  chan struct{}       // closed when a subscription comes
 }
 
 // New returns a network without Events.

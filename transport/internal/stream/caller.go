@@ -1,0 +1,269 @@
+package stream
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/madara-go/madara/transport"
+	"github.com/madara-go/madara/transport/internal/service"
+)
+
+// caller is a connection that calls are made over.
+type caller struct {
+	*writer
+	control *Control
+	window  int // calls that may wait at the same time
+
+	mu      sync.Mutex
+	id      uint64
+	pending map[uint64]*call
+	lost    error
+}
+
+// call is a call that waits for its response.
+type call struct {
+	done     chan struct{} // capacity 1
+	response []byte
+	size     int // of the response, announced
+	status   byte
+	err      error
+}
+
+var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+
+// frames is room for one frame with its chunk.
+var frames = sync.Pool{New: func() any {
+	b := make([]byte, 0, frameHead+requestHead+transport.MaxMethod+chunk)
+	return &b
+}}
+
+// The statuses of a response.
+const (
+	statusOK       = 0
+	statusError    = 1 // the payload is the message
+	statusBusy     = 2
+	statusMethod   = 3 // not served
+	statusExpired  = 4
+	statusTooLarge = 5
+	statusClosed   = 6
+)
+
+// call makes one call.
+func (c *caller) call(ctx context.Context, method string, request []byte) ([]byte, error) {
+	k := calls.Get().(*call)
+	c.mu.Lock()
+	switch {
+	case c.lost != nil:
+		c.mu.Unlock()
+		return nil, c.lost
+	case len(c.pending) >= c.window:
+		c.mu.Unlock()
+		c.control.counters.Drop(transport.DropBusy, 1)
+		return nil, transport.ErrBusy
+	}
+	c.id++
+	id := c.id
+	c.pending[id] = k
+	c.mu.Unlock()
+
+	stop := ctx.Done()
+	if !c.request(ctx, k, id, method, request) {
+		// The time is over, the connection is lost, or the response is there.
+		select {
+		case <-stop:
+			return c.leave(ctx, k, id)
+		case <-k.done:
+			return c.finish(k)
+		}
+	}
+	select {
+	case <-k.done:
+		return c.finish(k)
+	case <-stop:
+		return c.leave(ctx, k, id)
+	}
+}
+
+// request sends the request, part after part. It returns false if it could not,
+// or need not.
+func (c *caller) request(ctx context.Context, k *call, id uint64, method string, request []byte) bool {
+	buf := frames.Get().(*[]byte)
+	defer frames.Put(buf)
+	left := uint64(0)
+	if deadline, ok := ctx.Deadline(); ok {
+		left = uint64(max(time.Until(deadline).Microseconds(), 1))
+	}
+	part := request[:min(len(request), chunk)]
+	f := beginFrame((*buf)[:0], kindRequest, requestHead+len(method)+len(part))
+	f = binary.BigEndian.AppendUint64(f, id)
+	f = binary.BigEndian.AppendUint64(f, left)
+	f = binary.BigEndian.AppendUint32(f, uint32(len(request)))
+	f = append(f, byte(len(method)))
+	f = append(f, method...)
+	f = append(f, part...)
+	if !c.sendWait(f, ctx.Done()) {
+		return false
+	}
+	c.control.counters.Sent(len(request))
+	for request = request[len(part):]; len(request) > 0; request = request[len(part):] {
+		if len(k.done) > 0 { // refused
+			return false
+		}
+		part = request[:min(len(request), chunk)]
+		if !c.sendWait(appendPart((*buf)[:0], id, part), ctx.Done()) {
+			return false
+		}
+	}
+	return true
+}
+
+func appendPart(f []byte, id uint64, part []byte) []byte {
+	f = beginFrame(f, kindContinue, idSize+len(part))
+	f = binary.BigEndian.AppendUint64(f, id)
+	return append(f, part...)
+}
+
+// leave gives a call up, unless its response has come.
+func (c *caller) leave(ctx context.Context, k *call, id uint64) ([]byte, error) {
+	c.mu.Lock()
+	_, waits := c.pending[id]
+	delete(c.pending, id)
+	c.mu.Unlock()
+	if !waits {
+		<-k.done
+		return c.finish(k)
+	}
+	var b [frameHead + idSize]byte
+	c.send(binary.BigEndian.AppendUint64(beginFrame(b[:0], kindCancel, idSize), id), true)
+	return nil, service.ContextError(ctx) // k stays out of the pool: the reader may be at it
+}
+
+// finish returns what came.
+func (c *caller) finish(k *call) ([]byte, error) {
+	response, err := k.response, k.err
+	if err == nil {
+		switch k.status {
+		case statusOK:
+		case statusBusy:
+			err = transport.ErrBusy
+		case statusMethod:
+			err = transport.ErrMethod
+		case statusExpired:
+			err = transport.ErrTimeout
+		case statusTooLarge:
+			err = transport.ErrTooLarge
+		case statusClosed:
+			err = fmt.Errorf("%w: it is being closed", transport.ErrUnreachable)
+		default:
+			err = &transport.RemoteError{Message: string(response)}
+		}
+	}
+	*k = call{done: k.done}
+	calls.Put(k)
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// lose ends all calls of a connection that broke.
+func (c *caller) lose(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.control.stop.Err() != nil {
+		c.lost = transport.ErrClosed
+	} else {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the connection was closed")
+		}
+		c.lost = fmt.Errorf("%w: %w", transport.ErrUnreachable, err)
+	}
+	for id, k := range c.pending {
+		delete(c.pending, id)
+		k.err = c.lost
+		k.done <- struct{}{}
+	}
+}
+
+// read takes responses until the connection ends.
+func (c *caller) read() error {
+	r := bufio.NewReaderSize(c.conn, kernel)
+	head := make([]byte, responseHead)
+	for {
+		kind, body, err := readHead(r, head, responseHead+chunk)
+		if err != nil {
+			return err
+		}
+		first := kind == kindResponse
+		want := idSize
+		if first {
+			want = responseHead
+		}
+		if !first && kind != kindContinue || body < want {
+			return malformed("a frame of kind %d with %d bytes", kind, body)
+		}
+		if _, err := io.ReadFull(r, head[:want]); err != nil {
+			return err
+		}
+		body -= want
+		id := binary.BigEndian.Uint64(head)
+		c.mu.Lock()
+		k := c.pending[id]
+		c.mu.Unlock()
+		if k == nil {
+			if first {
+				c.control.counters.Drop(transport.DropLate, 1)
+			}
+			if _, err := r.Discard(body); err != nil {
+				return err
+			}
+			continue
+		}
+		if first {
+			k.status, k.size = head[idSize], int(binary.BigEndian.Uint32(head[idSize+1:]))
+			if k.size > maxPayload || k.response != nil {
+				return malformed("a response of %d bytes, or a second one", k.size)
+			}
+			k.response = make([]byte, 0, min(k.size, stage))
+		} else if k.response == nil {
+			return malformed("a response without its beginning")
+		}
+		if k.response, err = receive(r, k.response, body, k.size); err != nil {
+			return err
+		}
+		if len(k.response) < k.size {
+			continue
+		}
+		c.mu.Lock()
+		_, waits := c.pending[id]
+		delete(c.pending, id)
+		c.mu.Unlock()
+		if !waits {
+			c.control.counters.Drop(transport.DropLate, 1)
+			continue
+		}
+		c.control.counters.Received(k.size)
+		k.done <- struct{}{}
+	}
+}
+
+// receive appends a part of so many bytes to dst, which grows to size once a
+// stage of it has come.
+func receive(r io.Reader, dst []byte, part, size int) ([]byte, error) {
+	from := len(dst)
+	if from+part > size {
+		return dst, malformed("%d bytes more than announced", from+part-size)
+	}
+	if cap(dst) < from+part {
+		dst = append(make([]byte, 0, size), dst...)
+	}
+	dst = dst[:from+part]
+	_, err := io.ReadFull(r, dst[from:])
+	return dst, err
+}

@@ -1,0 +1,286 @@
+package stream
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/madara-go/madara/transport"
+	"github.com/madara-go/madara/transport/internal/service"
+)
+
+// server is a connection that requests come over.
+type server struct {
+	*writer
+	control  *Control
+	source   string
+	priority transport.Priority
+
+	mu   sync.Mutex
+	open map[uint64]*job
+}
+
+// job is a request that is received or handled.
+type job struct {
+	service.Job
+	s         *server
+	id        uint64
+	size      int
+	submitted bool
+}
+
+var jobs = sync.Pool{New: func() any { return &job{} }}
+
+// keep is the longest payload whose memory a job keeps for the next request.
+const keep = 64 << 10
+
+// serve is the life of a connection that was accepted.
+func (c *Control) serve(conn net.Conn) {
+	source, theirs, err := open(conn, c.network, hello{window: maxOpen, session: c.session}, magicControl)
+	if err == nil && theirs.class >= service.Classes {
+		err = malformed("priority class %d", theirs.class)
+	}
+	if err == nil {
+		shrink(conn)
+		s := &server{
+			writer: newWriter(conn, queued, chunk), control: c, source: source,
+			priority: transport.Background + transport.Priority(theirs.class), open: map[uint64]*job{},
+		}
+		s.stalled = stalled
+		c.counters.Peers.Add(1)
+		var writing sync.WaitGroup
+		writing.Go(s.run)
+		err = s.read()
+		s.close()
+		s.leave()
+		writing.Wait()
+		c.counters.Peers.Add(-1)
+	}
+	if d, ok := dropOf(err); ok {
+		c.counters.Drop(d, 1)
+	}
+}
+
+// leave tells the handlers that the caller is gone, and drops what was not
+// complete.
+func (s *server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, j := range s.open {
+		if j.submitted {
+			j.Leave()
+			continue
+		}
+		delete(s.open, id)
+		s.release(j)
+	}
+}
+
+// release gives back what a job holds. The job is not used after it.
+func (s *server) release(j *job) {
+	s.control.held.Add(-int64(j.size))
+	payload := j.Payload[:0]
+	if cap(payload) > keep {
+		payload = nil
+	}
+	*j = job{}
+	j.Payload = payload
+	jobs.Put(j)
+}
+
+// read takes requests until the connection ends.
+func (s *server) read() error {
+	r := bufio.NewReaderSize(s.conn, kernel)
+	head := make([]byte, requestHead+transport.MaxMethod)
+	for {
+		kind, body, err := readHead(r, head, requestHead+transport.MaxMethod+chunk)
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case kindRequest:
+			err = s.begin(r, head, body)
+		case kindContinue:
+			err = s.part(r, head, body)
+		case kindCancel:
+			err = s.cancelled(r, head, body)
+		default:
+			err = malformed("a frame of kind %d", kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) begin(r *bufio.Reader, head []byte, body int) error {
+	if body < requestHead {
+		return malformed("a request of %d bytes, at least %d are needed", body, requestHead)
+	}
+	if _, err := io.ReadFull(r, head[:requestHead]); err != nil {
+		return err
+	}
+	id, left := binary.BigEndian.Uint64(head), binary.BigEndian.Uint64(head[8:])
+	size, n := int(binary.BigEndian.Uint32(head[16:])), int(head[20])
+	part := body - requestHead - n
+	if part < 0 || part > size || n == 0 {
+		return malformed("a method of %d bytes in a request of %d, which announces %d", n, body, size)
+	}
+	if _, err := io.ReadFull(r, head[:n]); err != nil {
+		return err
+	}
+	refuse := byte(statusOK)
+	method := s.control.services.Method(head[:n])
+	s.mu.Lock()
+	twice, full := s.open[id] != nil, len(s.open) >= maxOpen
+	s.mu.Unlock()
+	switch {
+	case twice:
+		return malformed("request %d came twice", id)
+	case size > maxPayload:
+		refuse = statusTooLarge
+	case method == "":
+		refuse = statusMethod
+	case full:
+		refuse = statusBusy
+	default:
+		if s.control.held.Add(int64(size)) > maxHeld {
+			s.control.held.Add(-int64(size))
+			refuse = statusBusy
+		}
+	}
+	if refuse != statusOK {
+		if refuse == statusBusy {
+			s.control.counters.Drop(transport.DropBusy, 1)
+		}
+		if _, err := r.Discard(part); err != nil {
+			return err
+		}
+		s.respond(id, refuse, nil)
+		return nil
+	}
+	j := jobs.Get().(*job)
+	j.s, j.id, j.size = s, id, size
+	j.Method, j.Source, j.Priority = method, s.source, s.priority
+	j.Reply, j.Owner = reply, j
+	if left > 0 {
+		j.Deadline = time.Now().Add(time.Duration(min(left, uint64(maxTime.Microseconds()))) * time.Microsecond)
+	}
+	if cap(j.Payload) < min(size, stage) {
+		j.Payload = make([]byte, 0, min(size, stage))
+	}
+	s.mu.Lock()
+	s.open[id] = j
+	s.mu.Unlock()
+	return s.more(r, j, part)
+}
+
+// maxTime is the longest time a caller can leave.
+const maxTime = 365 * 24 * time.Hour
+
+func (s *server) part(r *bufio.Reader, head []byte, body int) error {
+	if body < idSize || body > idSize+chunk {
+		return malformed("a part of %d bytes", body)
+	}
+	if _, err := io.ReadFull(r, head[:idSize]); err != nil {
+		return err
+	}
+	id := binary.BigEndian.Uint64(head)
+	s.mu.Lock()
+	j := s.open[id]
+	s.mu.Unlock()
+	if j == nil || j.submitted { // of a request that was refused or cancelled
+		_, err := r.Discard(body - idSize)
+		return err
+	}
+	return s.more(r, j, body-idSize)
+}
+
+// more reads a part of a request, and submits it when it is complete.
+func (s *server) more(r io.Reader, j *job, part int) (err error) {
+	if j.Payload, err = receive(r, j.Payload, part, j.size); err != nil || len(j.Payload) < j.size {
+		return err
+	}
+	s.mu.Lock()
+	j.submitted = true
+	s.mu.Unlock()
+	s.control.counters.Received(j.size)
+	s.control.services.Submit(&j.Job)
+	return nil
+}
+
+func (s *server) cancelled(r io.Reader, head []byte, body int) error {
+	if body != idSize {
+		return malformed("a cancellation of %d bytes, not %d", body, idSize)
+	}
+	if _, err := io.ReadFull(r, head[:idSize]); err != nil {
+		return err
+	}
+	id := binary.BigEndian.Uint64(head)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.open[id]; j != nil {
+		if j.submitted {
+			j.Leave()
+		} else {
+			delete(s.open, id)
+			s.release(j)
+		}
+	}
+	return nil
+}
+
+// reply is Job.Reply.
+func reply(sj *service.Job, response []byte, err error) {
+	j := sj.Owner.(*job)
+	s := j.s
+	status := byte(statusOK)
+	switch {
+	case err == nil && len(response) > maxPayload:
+		status, response = statusTooLarge, nil
+	case err == nil:
+	case errors.Is(err, transport.ErrBusy):
+		status, response = statusBusy, nil
+	case errors.Is(err, transport.ErrMethod):
+		status, response = statusMethod, nil
+	case errors.Is(err, transport.ErrClosed):
+		status, response = statusClosed, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		status, response = statusExpired, nil
+	default:
+		text := err.Error()
+		status, response = statusError, []byte(text[:min(len(text), chunk)])
+	}
+	s.respond(j.id, status, response)
+	s.mu.Lock()
+	delete(s.open, j.id)
+	s.release(j)
+	s.mu.Unlock()
+}
+
+// respond sends a response, part after part.
+func (s *server) respond(id uint64, status byte, response []byte) {
+	buf := frames.Get().(*[]byte)
+	defer frames.Put(buf)
+	part := response[:min(len(response), chunk)]
+	f := beginFrame((*buf)[:0], kindResponse, responseHead+len(part))
+	f = binary.BigEndian.AppendUint64(f, id)
+	f = append(f, status)
+	f = binary.BigEndian.AppendUint32(f, uint32(len(response)))
+	f = append(f, part...)
+	if !s.sendWait(f, nil) {
+		return
+	}
+	s.control.counters.Sent(len(response))
+	for response = response[len(part):]; len(response) > 0; response = response[len(part):] {
+		part = response[:min(len(response), chunk)]
+		if !s.sendWait(appendPart((*buf)[:0], id, part), nil) {
+			return
+		}
+	}
+}
