@@ -245,7 +245,8 @@ func TestSlowHandlerLosesOnlyItsOwn(t *testing.T) {
 	eachPair(t, transport.Settings{}, func(t *testing.T, from, to transport.Event) {
 		block := make(chan struct{})
 		defer close(block)
-		slow := subscribe(t, to, "t", &transport.SubscribeOptions{Depth: 8}, func(*transport.Message) { <-block })
+		entered := make(chan struct{}, 100)
+		slow := subscribe(t, to, "t", &transport.SubscribeOptions{Depth: 8}, func(*transport.Message) { entered <- struct{}{}; <-block })
 		var mu sync.Mutex
 		var got []uint64
 		fast := subscribe(t, to, "t", &transport.SubscribeOptions{Depth: 1000}, func(m *transport.Message) {
@@ -256,7 +257,9 @@ func TestSlowHandlerLosesOnlyItsOwn(t *testing.T) {
 		if err := from.Ready(deadline(t), "t", 2); err != nil {
 			t.Fatal(err)
 		}
-		for range 100 {
+		from.Publish("t", []byte("x"))
+		<-entered
+		for range 99 {
 			from.Publish("t", []byte("x"))
 		}
 		eventually(t, "the fast handler has all", func() bool { return fast.Stats().Delivered == 100 })
@@ -417,7 +420,7 @@ func TestEventGarbage(t *testing.T) {
 		"version":          append([]byte("MADARA-E\x02"), good[9:]...),
 		"session 0":        append(good[:len(good)-1:len(good)-1], 0),
 		"huge frame":       with(255, 255, 255, 255, 3),
-		"frame of nothing": with(0, 0, 0, 0),
+		"frame of nothing": with(0, 0, 0, 0, 0),
 		"kind":             with(0, 0, 0, 1, 99),
 		"long topic":       with(0, 0, 2, 0, 1),
 		"short message":    with(0, 0, 0, 2, 3, 0),

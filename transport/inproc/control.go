@@ -144,10 +144,10 @@ func (c *control) Call(ctx context.Context, to, method string, request []byte, o
 		c.counters.Received(len(response))
 		target.counters.Sent(len(response))
 		return response, nil
-	case errors.Is(err, transport.ErrClosed):
+	case errors.Is(err, transport.ErrClosed), errors.Is(err, context.Canceled) && target.isClosed():
 		err = transport.ErrUnreachable
 	case errors.Is(err, context.DeadlineExceeded):
-		err = transport.ErrTimeout
+		err = service.Expired(ctx)
 	case errors.Is(err, transport.ErrBusy):
 		err = transport.ErrBusy
 	case errors.Is(err, transport.ErrMethod):
@@ -156,6 +156,12 @@ func (c *control) Call(ctx context.Context, to, method string, request []byte, o
 		return nil, &transport.RemoteError{Target: to, Method: method, Message: err.Error()}
 	}
 	return nil, fmt.Errorf("%s of %s: %w", method, to, err)
+}
+
+func (c *control) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }
 
 func (c *control) MaxPayload() int        { return MaxPayload }

@@ -322,6 +322,9 @@ func (s *service) run(j *Job, class int) {
 	response, err = s.handle(j.ctx, &j.Request)
 	s.table.Counters.Served.Add(1)
 	returned = true
+	if j.ctx.Err() == context.DeadlineExceeded {
+		response, err = nil, context.DeadlineExceeded
+	}
 }
 
 // Close is transport.Service.Close.
@@ -403,6 +406,16 @@ func CheckCall(method string, request []byte, max int, o *transport.CallOptions)
 		return fmt.Errorf("CallOptions.Priority is %d, allowed is %d to %d: %w", o.Priority, transport.Background, transport.Urgent, transport.ErrSettings)
 	}
 	return nil
+}
+
+// Expired is the error of a call whose time is over by the clock of the other
+// end. The caller is told when it is over by his own.
+func Expired(ctx context.Context) error {
+	if _, ok := ctx.Deadline(); !ok {
+		return transport.ErrTimeout
+	}
+	<-ctx.Done()
+	return ContextError(ctx)
 }
 
 // ContextError is the error of a call whose context is done.

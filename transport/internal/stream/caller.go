@@ -79,12 +79,12 @@ func (c *caller) call(ctx context.Context, method string, request []byte) ([]byt
 		case <-stop:
 			return c.leave(ctx, k, id)
 		case <-k.done:
-			return c.finish(k)
+			return c.finish(ctx, k)
 		}
 	}
 	select {
 	case <-k.done:
-		return c.finish(k)
+		return c.finish(ctx, k)
 	case <-stop:
 		return c.leave(ctx, k, id)
 	}
@@ -137,7 +137,7 @@ func (c *caller) leave(ctx context.Context, k *call, id uint64) ([]byte, error) 
 	c.mu.Unlock()
 	if !waits {
 		<-k.done
-		return c.finish(k)
+		return c.finish(ctx, k)
 	}
 	var b [frameHead + idSize]byte
 	c.send(binary.BigEndian.AppendUint64(beginFrame(b[:0], kindCancel, idSize), id), true)
@@ -145,7 +145,7 @@ func (c *caller) leave(ctx context.Context, k *call, id uint64) ([]byte, error) 
 }
 
 // finish returns what came.
-func (c *caller) finish(k *call) ([]byte, error) {
+func (c *caller) finish(ctx context.Context, k *call) ([]byte, error) {
 	response, err := k.response, k.err
 	if err == nil {
 		switch k.status {
@@ -155,7 +155,7 @@ func (c *caller) finish(k *call) ([]byte, error) {
 		case statusMethod:
 			err = transport.ErrMethod
 		case statusExpired:
-			err = transport.ErrTimeout
+			err = service.Expired(ctx)
 		case statusTooLarge:
 			err = transport.ErrTooLarge
 		case statusClosed:

@@ -78,8 +78,8 @@ func (c *Control) Close() error {
 	c.ended = true
 	c.life.Unlock()
 	c.cancel()
-	c.services.End()
 	err := c.accepted.close()
+	c.services.End()
 	c.running.Wait()
 	c.services.Close()
 	return err
@@ -202,9 +202,9 @@ func (l *line) get(ctx context.Context) (*caller, error) {
 	dialled := false
 	for {
 		l.mu.Lock()
-		if l.caller != nil {
-			defer l.mu.Unlock()
-			return l.caller, nil
+		if to := l.caller; to != nil {
+			l.mu.Unlock()
+			return to, nil
 		}
 		if l.dialling == nil {
 			if err := l.failed; err != nil && (dialled || time.Now().Before(l.next)) {

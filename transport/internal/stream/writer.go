@@ -174,13 +174,6 @@ func (w *writer) write(buf []byte) error {
 	return nil
 }
 
-// waiting returns how many bytes wait for the goroutine.
-func (w *writer) waiting() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.next)
-}
-
 // close ends run and closes the connection.
 func (w *writer) close() {
 	if !w.closed.Swap(true) {
