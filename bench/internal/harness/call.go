@@ -17,6 +17,7 @@ type CallPlan struct {
 	Reply    int  `json:"reply"`     // bytes of an answer
 	InFlight int  `json:"in_flight"` // calls at the same time
 	Timeouts int  `json:"timeouts"`  // calls that are to time out: instead of paced ones
+	Dies     bool `json:"dies"`      // the gateway is to die while calls wait, and to come back
 	Bulk     int  `json:"bulk"`      // streams of bulk calls beside the paced ones
 	BulkSize int  `json:"bulk_size"`
 	Classes  bool `json:"classes"` // the paced calls are of a higher class than bulk
@@ -154,6 +155,9 @@ func (c *controlPeer) callAll(ctx context.Context, plan Plan) (*Sent, error) {
 	}
 	if err := c.firstCall(ctx); err != nil {
 		return nil, err
+	}
+	if c.a.Call.Dies {
+		return c.death(ctx), nil
 	}
 	var bulk bulkStreams
 	if c.a.Call.Bulk > 0 {

@@ -29,7 +29,7 @@ func readFrame(r io.Reader, buffer []byte) ([]byte, error) {
 		return nil, err
 	}
 	n := int(binary.LittleEndian.Uint32(head[:]))
-	if n > maxPayload {
+	if n > MaxPayload {
 		return nil, transport.ErrTooLarge
 	}
 	if cap(buffer) < n {

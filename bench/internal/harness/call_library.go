@@ -2,22 +2,20 @@ package harness
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/madara-go/madara/transport"
 )
-
-// openControl opens a Control; listen is "" for a caller.
-func openControl(e *Endpoint, listen string) (transport.Control, error) {
-	return nil, fmt.Errorf("--transport %s: this build has no Control over it", e.Kind)
-}
 
 // The gateway's workers and queue are enough for the calls that are to time out.
 const (
 	gatewayWorkers = 64
 	gatewayQueue   = 1 << 14
 )
+
+// lateness is how long after the caller gave up the late answers come.
+const lateness = 10 * time.Millisecond
 
 // libraryControl is a Control of the library and what a caller calls.
 type libraryControl struct {
@@ -38,6 +36,7 @@ func serveLibrary(e *Endpoint, c *controlPeer) (*libraryControl, error) {
 		},
 		methodLate: func(ctx context.Context, r *transport.Request) ([]byte, error) {
 			<-ctx.Done()
+			time.Sleep(lateness)
 			return slices.Clone(r.Payload), nil
 		},
 	}

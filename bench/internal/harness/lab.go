@@ -183,7 +183,7 @@ func (c *crew) add(p place, name string, a *Assignment) (*process, error) {
 func (c crew) close() {
 	var tasks sync.WaitGroup
 	for _, p := range c {
-		tasks.Go(p.close)
+		tasks.Go(p.close) // may have been closed before
 	}
 	tasks.Wait()
 }
@@ -406,8 +406,33 @@ func (l *Lab) Call(ctx context.Context, w Workload, bare bool) (*Run, error) {
 			return nil, err
 		}
 	}
-	return l.sender(ctx, w, all, all[1])
+	if !w.Call.Dies {
+		return l.sender(ctx, w, all, all[1])
+	}
+	task := make(chan error, 1)
+	again := crew{}
+	defer func() { again.close() }()
+	go func() {
+		time.Sleep(dying) // the calls wait by then
+		if all[0].kill != nil {
+			all[0].kill()
+		}
+		all[0].close()
+		p, err := again.add(l.places[1], roleServe, &Assignment{Role: roleServe, Clock: Monotonic, Endpoint: e, Timeout: w.Timeout, Call: w.Call})
+		if err == nil {
+			err = p.expect(ctx, "ready", patience, nil)
+		}
+		task <- err
+	}()
+	run, err := l.sender(ctx, w, all[1:], all[1])
+	if e := <-task; err == nil {
+		err = e
+	}
+	return run, err
 }
+
+// dying is how long calls wait before their gateway dies.
+const dying = 500 * time.Millisecond
 
 // sender lets one peer send a run and collects the results.
 func (l *Lab) sender(ctx context.Context, w Workload, all crew, p *process) (*Run, error) {

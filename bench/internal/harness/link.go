@@ -167,7 +167,7 @@ func (l *events) close() error {
 func Available(kind string, payload int) error {
 	most := map[string]int{"udp": transport.MaxDatagramSize, "multicast": transport.MaxDatagramSize}[kind]
 	if most == 0 {
-		most = maxPayload
+		most = MaxPayload
 	}
 	if payload < MinPayload || payload > most {
 		return fmt.Errorf("--payload-size %d: allowed over %s is %d to %d", payload, kind, MinPayload, most)
@@ -175,8 +175,8 @@ func Available(kind string, payload int) error {
 	return nil
 }
 
-// maxPayload is the longest payload over streams and within a process.
-const maxPayload = 16 << 20
+// MaxPayload is the longest payload over streams and within a process.
+const MaxPayload = 16 << 20
 
 // freePort returns a port that nobody listens on now.
 func freePort() (string, error) {

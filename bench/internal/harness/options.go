@@ -18,7 +18,7 @@ type Common struct {
 	PayloadSize   []int         `default:"${payload}" help:"Bytes of a message, from 8; several with commas."`
 	PeriodUS      int64         `name:"period-us" default:"1000" help:"Microseconds between two messages, 0 to 60,000,000; 0 is as fast as possible."`
 	Rounds        int           `default:"0" help:"How often everything is measured, 1 to 100; 0 is as often as a minute allows, at most 5."`
-	Timeout       time.Duration `default:"1s" help:"How long an answer may take, 1ms to 1m."`
+	Timeout       time.Duration `default:"0" help:"How long an answer may take, 1ms to 1m; 0 is 1s, and 50ms with --timeouts."`
 	JSON          string        `name:"json" placeholder:"FILE" help:"Write the report there, - is standard output instead of the text."`
 	CSV           string        `name:"csv" placeholder:"FILE" help:"Write a line for each case there."`
 	Markdown      string        `placeholder:"FILE" help:"Write a table there."`
@@ -71,6 +71,9 @@ func (c *Common) validate(kinds []string) error {
 	}
 	if c.Transport == "unix" && c.Topology == TopologyCrossHost || inside && c.Connect != "" {
 		return Usage("--transport", c.Transport, "tcp, udp or multicast with --connect")
+	}
+	if c.Timeout == 0 {
+		c.Timeout = time.Second
 	}
 	for _, err := range []error{
 		InRange("--count", c.Count, 1, MaxCount), InRange("--warmup", c.Warmup, 0, MaxCount),

@@ -11,7 +11,6 @@ import (
 
 // BulkFigures is what bulk calls beside high ones reached, medians of the rounds.
 type BulkFigures struct {
-	Arrangement  string  `json:"arrangement"`
 	MiB          float64 `json:"mib_per_second"` // requests; answers are as much
 	Share        float64 `json:"share"`          // of the rate alone
 	Longest      float64 `json:"longest_gap_us"` // starvation

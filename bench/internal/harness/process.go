@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,6 +32,8 @@ type process struct {
 	in    io.WriteCloser
 	lines chan line
 	end   func()
+	once  sync.Once
+	kill  func() // nil where there is no process
 }
 
 type line struct {
@@ -88,6 +91,7 @@ func startProcess(p place, name string) (*process, error) {
 		if err := command.Start(); err != nil {
 			return nil, err
 		}
+		r.kill = func() { command.Process.Kill() }
 		r.end = func() {
 			r.in.Close()
 			late := time.AfterFunc(5*time.Second, func() { command.Process.Kill() })
@@ -171,8 +175,10 @@ func (r *process) expect(ctx context.Context, word string, within time.Duration,
 	}
 }
 
-// close ends the peer and waits for it.
-func (r *process) close() {
+// close ends the peer and waits for it. It may be called again.
+func (r *process) close() { r.once.Do(r.finish) }
+
+func (r *process) finish() {
 	r.in.Close()
 	go func() { // what it still says must not hold it up
 		for range r.lines {

@@ -146,7 +146,6 @@ type Cell struct {
 	Bulk     *BulkFigures  `json:"bulk,omitempty"`
 
 	pooled, schedule, cost, lag, penalised, skew, bare, floor *Distribution
-	segments                                                  []float64
 	period                                                    int64
 	wall                                                      float64
 }
@@ -339,7 +338,7 @@ func (r *Report) warn(c *Cell) {
 	} else if c.Lag.Count > 0 {
 		late = c.Lag.P95
 	}
-	if c.period > 0 && late > 0.1*float64(c.period)/1000 {
+	if c.period > 0 && c.Delayed == 0 && late > 0.1*float64(c.period)/1000 {
 		add("publisher_late", severityWarning, fmt.Sprintf("lag %.0f us", late), "messages were sent late by more than a tenth of the period")
 	}
 	if c.Saturated {
@@ -357,15 +356,10 @@ func (r *Report) warn(c *Cell) {
 	if p := c.Latency.P99; p != nil && c.MaxPause > *p {
 		add("gc_pause", severityWarning, fmt.Sprintf("%.0f us", c.MaxPause), "a pause of the garbage collector was longer than p99")
 	}
-	for _, t := range c.Timeouts {
-		if t.Wrong > 0 || t.Kinds["timeout"] != t.Calls {
-			add("failures", severityWarning, fmt.Sprint(t.Kinds), "%s: %d answers to other requests, %d of %d calls timed out", t.Case, t.Wrong, t.Kinds["timeout"], t.Calls)
-		}
-		if t.Outside > 0 {
-			add("failures", severityWarning, fmt.Sprintf("told after %.0f to %.0f us", t.Told.Min, t.Told.Max), "%s: %d of %d callers were not told in time", t.Case, t.Outside, t.Calls)
-		}
-		if t.Left > 0 {
-			add("failures", severityWarning, "", "%s: %d goroutines are left", t.Case, t.Left)
+	for i := range c.Timeouts {
+		if what := c.Timeouts[i].fault(); what != "" {
+			t := &c.Timeouts[i]
+			add("failures", severityWarning, fmt.Sprintf("%v, told after %.0f to %.0f us", t.Kinds, t.Told.Min, t.Told.Max), "%s: %s", t.Case, what)
 		}
 	}
 }

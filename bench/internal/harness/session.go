@@ -31,6 +31,7 @@ type Track struct {
 	Payload     string // default of --payload-size
 	CLI         any    // a pointer to a struct with flags, which embeds Common
 	Common      *Common
+	Prepare     func() // unless nil, sets defaults that depend on other flags
 	Validate    func() error
 	Mode        func() string
 	Measure     func(context.Context, *Session) error
@@ -77,6 +78,9 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 			return fail(err)
 		}
 		return exitInterrupted
+	}
+	if t.Prepare != nil {
+		t.Prepare()
 	}
 	if err := t.Common.validate(t.Kinds); err != nil {
 		return fail(err)
@@ -183,6 +187,15 @@ func (s *Session) Round(ctx context.Context, c *Cell, w Workload, run func(conte
 	c.add(&w, lib, bare, s.floor(w))
 	return nil
 }
+
+// Add takes one run of the library, without a bare one beside it.
+func (s *Session) Add(c *Cell, w Workload, run *Run) { c.add(&w, run, nil, s.floor(w)) }
+
+// AddCases takes what callers were told in another run.
+func (s *Session) AddCases(c *Cell, run *Run) { c.Timeouts = append(c.Timeouts, run.Sent.Cases...) }
+
+// Say shows what goes on, on a terminal.
+func (s *Session) Say(what string) { s.say("%s", what) }
 
 // floorCount is how many messages measure the floor.
 const floorCount = 200

@@ -45,8 +45,8 @@ func track() *harness.Track {
 	}
 }
 
-// defaultTransport is the link that all hosts have.
-const defaultTransport = "udp"
+// defaultTransport is a link that all hosts have and that carries all payloads.
+const defaultTransport = "tcp"
 
 // Bounds of the flags.
 const (

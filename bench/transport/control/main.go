@@ -1,0 +1,125 @@
+// Command control measures request and response: latency, time-outs. The caller
+// and the gateway are processes of their own, but for inproc; an echo over the
+// bare Go socket of the same kind is measured in turn.
+//
+//	go run ./bench/transport/control --count 100 --warmup 10
+//	go run ./bench/transport/control --payload-size 8 --period-us 1000
+//	go run ./bench/transport/control --payload-size 1048576 --period-us 33333 --count 150
+//	go run ./bench/transport/control --timeouts
+//
+// Exit codes: 0 ok; 1 a requirement does not hold, or there is a warning and
+// --fail-on-warning; 2 usage; 3 it could not run; 130 interrupted, with a partial
+// report.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/madara-go/madara/bench/internal/harness"
+)
+
+type cli struct {
+	harness.Common `embed:""`
+	ReplySize      int  `default:"0" help:"Bytes of an answer, from 8; 0 is as many as the request has."`
+	MaxInFlight    int  `default:"1" help:"Calls at the same time, 1 to 1024: a late answer does not delay the calls after it, up to so many."`
+	Timeouts       bool `help:"See how callers of gateways that do not answer, answer late, die and restart are told."`
+	TimeoutCalls   int  `default:"10000" help:"Calls of each kind that are to time out, 1 to 1,000,000."`
+}
+
+func main() {
+	harness.PeerMain()
+	os.Exit(harness.Main(track(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func track() *harness.Track {
+	c := &cli{}
+	return &harness.Track{
+		Name: "control", Description: "Measure request and response.", Kinds: harness.ControlKinds, Transport: "tcp", Payload: "8",
+		CLI: c, Common: &c.Common, Validate: c.validate, Mode: c.mode, Measure: c.measure,
+		Prepare: func() {
+			if c.Timeouts && c.Timeout == 0 {
+				c.Timeout = 50 * time.Millisecond
+			}
+		},
+	}
+}
+
+func (c *cli) mode() string {
+	if c.Timeouts {
+		return "timeouts"
+	}
+	return "latency"
+}
+
+func (c *cli) validate() error {
+	if c.ReplySize != 0 {
+		if err := harness.InRange("--reply-size", c.ReplySize, harness.MinPayload, harness.MaxPayload); err != nil {
+			return err
+		}
+	}
+	if err := harness.InRange("--timeout-calls", c.TimeoutCalls, 1, 1_000_000); err != nil {
+		return err
+	}
+	return harness.InRange("--max-in-flight", c.MaxInFlight, 1, 1024)
+}
+
+func (c *cli) measure(ctx context.Context, s *harness.Session) error {
+	s.Report.Workload["in_flight"] = c.MaxInFlight
+	if c.Timeouts {
+		return c.timeouts(ctx, s)
+	}
+	rounds := s.Rounds(len(c.PayloadSize), 2)
+	type testCase struct {
+		cell     *harness.Cell
+		workload harness.Workload
+	}
+	var cases []testCase
+	for _, size := range c.PayloadSize {
+		t := testCase{workload: c.workload(size)}
+		t.cell = s.Cell(fmt.Sprintf("%s %d B, answer %d B", c.Transport, size, t.workload.Reply), &t.workload)
+		cases = append(cases, t)
+	}
+	for range rounds {
+		for _, t := range cases {
+			if err := s.Round(ctx, t.cell, t.workload, s.Lab.Call); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *cli) workload(size int) harness.Workload {
+	w := c.Workload(size)
+	w.Reply = c.ReplySize
+	if w.Reply == 0 {
+		w.Reply = size
+	}
+	w.Call.InFlight = c.MaxInFlight
+	return w
+}
+
+// timeouts measures no latencies, so there is nothing bare beside.
+func (c *cli) timeouts(ctx context.Context, s *harness.Session) error {
+	s.Report.Workload["timeout_calls"] = c.TimeoutCalls
+	for _, size := range c.PayloadSize {
+		w := c.workload(size)
+		cell := s.Cell(fmt.Sprintf("%s %d B, time-outs", c.Transport, size), &w)
+		w.Call.Timeouts = c.TimeoutCalls
+		s.Say(cell.Case)
+		run, err := s.Lab.Call(ctx, w, false)
+		if err != nil {
+			return err
+		}
+		s.Add(cell, w, run)
+		w.Call.Timeouts, w.Call.Dies = 0, true
+		if run, err = s.Lab.Call(ctx, w, false); err != nil {
+			return err
+		}
+		s.AddCases(cell, run)
+	}
+	return nil
+}
