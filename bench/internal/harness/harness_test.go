@@ -286,3 +286,51 @@ func TestClock(t *testing.T) {
 		}
 	}
 }
+
+// TestCompare finds what is worse beyond the noise of the rounds, and no more.
+func TestCompare(t *testing.T) {
+	report := func(means ...float64) *Report {
+		c := newCell("a case", &Workload{})
+		for _, m := range means {
+			c.Rounds = append(c.Rounds, Round{Mean: m, P50: m, P99: 2 * m, Bare: 50, Ratio: m / 50})
+		}
+		return &Report{Track: "event", Mode: "oneway", Host: []*Host{{CPU: "one"}}, Results: []*Cell{c}}
+	}
+	old := report(100, 101, 102, 103, 104)
+	for _, c := range []struct {
+		name  string
+		new   *Report
+		worse int
+	}{
+		{"the same", report(100.5, 101.5, 102.5, 103.5, 99.5), 0},
+		{"slower", report(120, 121, 122, 123, 124), 3},
+		{"slower, in one round", report(100.5, 101.5, 102.5, 300, 99.5), 0},
+		{"surely but little slower", report(105, 105.5, 106, 106.5, 106.6), 0},
+		{"faster", report(80, 81, 82, 83, 84), 0},
+		{"too few rounds to tell", report(200), 0},
+	} {
+		if table, worse := compare(old, c.new); worse != c.worse {
+			t.Errorf("%s: %d worse, want %d: %q", c.name, worse, c.worse, table)
+		}
+	}
+}
+
+// TestFault sees what is wrong about callers that were told that there is no answer.
+func TestFault(t *testing.T) {
+	for _, c := range []struct {
+		given TimeoutCase
+		ok    bool
+	}{
+		{TimeoutCase{Case: "never", Calls: 5, Kinds: map[string]int64{"timeout": 5}}, true},
+		{TimeoutCase{Case: "never", Calls: 5, Kinds: map[string]int64{"timeout": 4, "busy": 1}}, false},
+		{TimeoutCase{Case: "late", Calls: 5, Kinds: map[string]int64{"timeout": 5}, Wrong: 1}, false},
+		{TimeoutCase{Case: "late", Calls: 5, Kinds: map[string]int64{"timeout": 5}, Outside: 1}, false},
+		{TimeoutCase{Case: "dies", Calls: 8, Kinds: map[string]int64{"unreachable": 8}}, true},
+		{TimeoutCase{Case: "dies", Calls: 8, Kinds: map[string]int64{"unreachable": 8}, Left: 1}, false},
+		{TimeoutCase{Case: "restarts", Calls: 8, Kinds: map[string]int64{"unreachable": 9}}, false},
+	} {
+		if (c.given.fault() == "") != c.ok {
+			t.Errorf("%+v: %q", c.given, c.given.fault())
+		}
+	}
+}

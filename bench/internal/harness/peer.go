@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -188,12 +189,14 @@ func (p *peer) do(word string, arguments []byte) (again bool, err error) {
 		}
 		if word == "arm" {
 			p.arm(plan)
+			p.fresh()
 			p.say("armed", nil)
 			return true, nil
 		}
 		if p.stopProbes != nil {
 			p.stopProbes()
 		}
+		p.fresh()
 		p.tasks.Go(func() { p.run(plan) })
 	case "drain":
 		p.tasks.Go(p.drain)
@@ -349,6 +352,12 @@ func (p *peer) run(plan Plan) {
 		}
 		p.say("done", s)
 	}
+}
+
+// fresh counts resources from here, without the garbage of what came before.
+func (p *peer) fresh() {
+	runtime.GC()
+	p.before = readResources()
 }
 
 // drain waits until the subscribers have everything; the runner decides how long.
