@@ -22,7 +22,7 @@ type BulkFigures struct {
 
 var columns = []string{
 	"case", "mean_us", "p50_us", "p95_us", "p99_us", "max_us", "schedule_mean_us", "bare_mean_us", "ratio", "floor_us",
-	"received", "dropped", "duplicates", "out_of_order", "late", "failures", "allocs", "cpu_percent",
+	"received", "dropped", "duplicates", "out_of_order", "late", "failures", "allocs", "bare_allocs", "cpu_percent",
 }
 
 // row is a case as the columns have it.
@@ -39,7 +39,7 @@ func (c *Cell) row() []string {
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	return []string{
 		c.Case, us(c.Mean), us(c.Latency.P50), us(c.Latency.P95), p99, us(c.Latency.Max), us(c.Schedule.Mean), bare, ratio, us(c.FloorMean),
-		n(c.Received), n(c.Dropped), n(c.Duplicates), n(c.Reordered), n(c.Late), n(c.Failures), us(c.Allocs), us(c.CPU),
+		n(c.Received), n(c.Dropped), n(c.Duplicates), n(c.Reordered), n(c.Late), n(c.Failures), us(c.Allocs), us(c.BareAllocs), us(c.CPU),
 	}
 }
 

@@ -137,6 +137,7 @@ type Cell struct {
 	Growth     float64           `json:"growth_us"`          // of latency through the run
 	Allocs     float64           `json:"allocs_per_message"` // of the sending process
 	BareDrops  int64             `json:"bare_dropped"`
+	BareAllocs float64           `json:"bare_allocs_per_message"` // what is more is the library's
 	CPU        float64           `json:"cpu_percent"`
 	RSS        int64             `json:"rss_bytes"`
 	MaxPause   float64           `json:"max_gc_pause_us"`
@@ -187,6 +188,7 @@ func (c *Cell) add(w *Workload, lib, bare *Run, floor *Distribution) {
 		for _, x := range bare.Received {
 			c.BareDrops += x.Dropped
 		}
+		c.BareAllocs = bare.Sent.Allocs
 		c.BareDrops += bare.Sent.Failures
 	}
 	c.floor.Merge(floor)

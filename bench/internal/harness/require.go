@@ -55,7 +55,7 @@ func figuresOf(c *Cell) map[string]karl.Value {
 	if c.Saturated {
 		v["saturated"] = karl.Int(1)
 	}
-	for name, x := range map[string]float64{"ratio": c.Ratio, "spread": c.Spread, "allocs": c.Allocs, "cpu": c.CPU, "growth": c.Growth} {
+	for name, x := range map[string]float64{"ratio": c.Ratio, "spread": c.Spread, "allocs": c.Allocs, "bare_allocs": c.BareAllocs, "cpu": c.CPU, "growth": c.Growth} {
 		v[name] = karl.Float(x)
 	}
 	b := c.Bulk
