@@ -14,7 +14,10 @@ import (
 // with the process, however that ends.
 func lockHost() (unlock func(), err error) {
 	name := filepath.Join(os.TempDir(), "madara-bench.lock")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	if os.IsPermission(err) {
+		f, err = os.Open(name) // another user's, which can be locked as well
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
 	}
