@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,7 @@ type Base struct {
 	finished chan struct{} // closed by Close when it ends
 
 	attachments []*Attachment
+	services    []*service
 	manual      bool // Send is the only call that sends
 	heard       bool // a peer's value was accepted
 	late        bool // what was set waits for long to be sent: to be logged
@@ -563,7 +565,11 @@ func (b *Base) Close() error {
 	b.closed = true
 	close(b.done)
 	attachments := b.attachments
+	services := slices.Clone(b.services)
 	b.unlock()
+	for _, s := range services {
+		s.Close()
+	}
 	for _, a := range attachments {
 		a.detach()
 	}

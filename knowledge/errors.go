@@ -33,6 +33,12 @@ var (
 	ErrNullLock = errors.New("not possible on a knowledge base without a lock")
 )
 
+// Errors of bases of other processes.
+var (
+	ErrAccess  = errors.New("not allowed by the rules of the base")
+	ErrRequest = errors.New("not what a knowledge base sends")
+)
+
 // EvalError is a fault of a running program: where it happened, through which
 // calls, and what it was. errors.Is and errors.As reach Err, which for a failed
 // host function is what that function returned.

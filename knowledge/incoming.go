@@ -269,12 +269,8 @@ func (a *Attachment) apply(h *wire.Header) {
 			c.drop(transport.DropStale, 1)
 		}
 	}
-	if accepted && !b.heard {
-		// Others have knowledge of their own: tell them what this base had before.
-		b.heard = true
-		for _, r := range b.store.Sendable(false) {
-			b.store.MarkAgain(r)
-		}
+	if accepted {
+		b.noteHeard()
 	}
 	if a.onData != nil {
 		if _, fail := b.env.Run(a.onData.prog, 0); fail != nil {
@@ -288,6 +284,18 @@ func (a *Attachment) apply(h *wire.Header) {
 	b.unlock()
 	if b.printer.pending.Load() {
 		b.printer.drain()
+	}
+}
+
+// noteHeard is called when a peer's value was accepted. The first time it means
+// that others have knowledge of their own, who are told what this base had before.
+func (b *Base) noteHeard() {
+	if b.heard {
+		return
+	}
+	b.heard = true
+	for _, r := range b.store.Sendable(false) {
+		b.store.MarkAgain(r)
 	}
 }
 
