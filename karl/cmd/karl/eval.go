@@ -6,8 +6,9 @@ import (
 )
 
 type evalCmd struct {
-	Expr  []string `arg:"" optional:"" help:"Programs, evaluated in order in one knowledge base; - is standard input. One that starts with - goes after --."`
-	Batch string   `placeholder:"FILE" help:"Evaluate the JSON lines of a file, - for standard input, and write a JSON line for each."`
+	Expr    []string `arg:"" optional:"" help:"Programs, evaluated in order in one knowledge base; - is standard input. One that starts with - goes after --."`
+	Batch   string   `placeholder:"FILE" help:"Evaluate the JSON lines of a file, - for standard input, and write a JSON line for each."`
+	Control string   `placeholder:"ADDR" help:"Evaluate in the knowledge base that serves there (karl run --serve --serve-evaluate); --timeout is how long to wait, 5s without it."`
 	flags
 }
 
@@ -25,6 +26,8 @@ func (c *evalCmd) Validate() error {
 	switch {
 	case c.Batch == "" && len(c.Expr) == 0:
 		return fmt.Errorf("expected a program (EXPR) or --batch")
+	case c.Control != "" && (c.Batch != "" || len(c.Set) > 0 || c.Print || c.JSON || c.MaxSteps != nil):
+		return fmt.Errorf("--control goes with --timeout only")
 	case c.Batch != "" && (len(c.Expr) > 0 || len(c.Set) > 0 || c.Print || c.JSON):
 		return fmt.Errorf("--batch goes with --max-steps and --timeout only")
 	}
@@ -35,6 +38,9 @@ func (c *evalCmd) Validate() error {
 func (c *evalCmd) Run(p *process) error {
 	if c.Batch != "" {
 		return p.batch(c.Batch, &c.flags)
+	}
+	if c.Control != "" {
+		return c.evaluateAt(p)
 	}
 	s := newSession(p, &c.flags)
 	defer s.close()

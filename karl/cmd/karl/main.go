@@ -10,6 +10,8 @@
 //	karl fmt [-l] [-w] [-d] FILE...
 //	karl ast [--json | --dot] FILE
 //	karl packet [--json] FILE...
+//	karl get --control ADDR [--json] NAME...
+//	karl set --control ADDR NAME=VALUE...
 //	karl version
 //
 // eval evaluates its arguments, one after the other, in one knowledge base and
@@ -24,7 +26,9 @@
 // NETWORK is --multicast GROUP:PORT, or --udp HOST:PORT to listen and --peer
 // HOST:PORT to send to; run takes it too. watch shows what changes among the
 // peers, pub sends variables, wait returns when an expression is true of what
-// the peers know, and packet decodes captured messages.
+// the peers know, and packet decodes captured messages. run --serve ADDR lets others
+// use the variables while the programs run: get and set, and eval --control ADDR.
+// ADDR is the path of a unix socket, or HOST:PORT of this host.
 //
 // Results go to standard output, diagnostics to standard error: file, line,
 // column and message of each fault, with the line of the program and a caret
@@ -64,6 +68,8 @@ type cli struct {
 	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
 	AST     astCmd     `cmd:"" name:"ast" help:"Print the tree of a program."`
 	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
+	Get     getCmd     `cmd:"" help:"Print variables of a knowledge base that serves."`
+	Set     setCmd     `cmd:"" help:"Write variables of a knowledge base that serves."`
 	Version versionCmd `cmd:"" help:"Print the version of the command."`
 }
 

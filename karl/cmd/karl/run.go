@@ -10,11 +10,13 @@ import (
 )
 
 type runCmd struct {
-	File  []string       `arg:"" help:"Program files, run in order in one knowledge base; - is standard input."`
-	Init  []string       `sep:"none" placeholder:"EXPR" help:"Evaluate once, after --set and before the files. May be repeated."`
-	Every *time.Duration `placeholder:"TIME" help:"Run the files again each TIME, as 100ms."`
-	For   *time.Duration `placeholder:"TIME" help:"Stop after TIME, as 5s."`
-	Until string         `placeholder:"EXPR" help:"Stop when EXPR is true, looked at after each run of the files. Without --every the files run once and then EXPR is waited for. The exit code is 1 if it did not become true."`
+	File          []string       `arg:"" help:"Program files, run in order in one knowledge base; - is standard input."`
+	Init          []string       `sep:"none" placeholder:"EXPR" help:"Evaluate once, after --set and before the files. May be repeated."`
+	Every         *time.Duration `placeholder:"TIME" help:"Run the files again each TIME, as 100ms."`
+	For           *time.Duration `placeholder:"TIME" help:"Stop after TIME, as 5s."`
+	Until         string         `placeholder:"EXPR" help:"Stop when EXPR is true, looked at after each run of the files. Without --every the files run once and then EXPR is waited for. The exit code is 1 if it did not become true."`
+	Serve         string         `placeholder:"ADDR" help:"Let karl get and set, and programs that dial, use the variables while the program runs: the path of a socket, with a slash in it, or HOST:PORT of this host."`
+	ServeEvaluate bool           `name:"serve-evaluate" help:"Let them evaluate programs too."`
 	flags
 	network
 }
@@ -24,6 +26,8 @@ func (c *runCmd) Help() string {
 	return `With --every the files run at once, and then at each point of the time grid; points that were missed by up to 100 ms are made up for. An interrupt (Ctrl-C) ends the run as --for does: --print and --json still show the variables, and a second one ends the process.
 
 With --udp, --peer or --multicast the knowledge base shares its variables with the peers, and asks those that are there for what they know: what the programs change is sent after each evaluation, and what arrives is there for the next one. Names that start with . stay here. --for keeps a program that runs once on the network for that time, so that peers that come later are told.
+
+With --serve others use the variables while the program runs: karl get, karl set, and with --serve-evaluate karl eval --control. A socket by path is for processes of the same user. --for or --every keeps a program running that would end.
 
 Times are written as 100ms, 2.5s, 1m30s. The first line of a file may be #!/usr/bin/env -S karl run`
 }
@@ -35,6 +39,9 @@ func (c *runCmd) Validate() error {
 		return fmt.Errorf("--every %v: want a time above 0", *c.Every)
 	case c.For != nil && *c.For <= 0:
 		return fmt.Errorf("--for %v: want a time above 0", *c.For)
+	}
+	if c.ServeEvaluate && c.Serve == "" {
+		return fmt.Errorf("--serve-evaluate goes with --serve only")
 	}
 	if err := c.network.check(false); err != nil {
 		return err
@@ -84,6 +91,16 @@ func (c *runCmd) run(s *session) error {
 			return err
 		}
 		s.announce(&c.network)
+	}
+	if c.Serve != "" {
+		control, err := openControl("--serve", c.Serve, true)
+		if err != nil {
+			return err
+		}
+		defer control.Close()
+		if _, err := s.kb.Serve(control, &knowledge.Rules{Evaluate: c.ServeEvaluate}); err != nil {
+			return failf(exitIO, "--serve %s: %w", c.Serve, err)
+		}
 	}
 	err = s.set(ctx, c.assignments(), programs[:len(c.Set)])
 	if err == nil {
