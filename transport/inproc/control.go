@@ -65,7 +65,7 @@ type call struct {
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
 // keep is the longest payload whose memory a call keeps for the next one.
-const keep = 64 << 10
+const keep = 1 << 20
 
 func reply(j *service.Job, response []byte, err error) {
 	k := j.Owner.(*call)

@@ -37,9 +37,9 @@ type call struct {
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
-// frames is room for one frame with its chunk.
-var frames = sync.Pool{New: func() any {
-	b := make([]byte, 0, frameHead+requestHead+transport.MaxMethod+chunk)
+// heads is room for a frame without its part.
+var heads = sync.Pool{New: func() any {
+	b := make([]byte, 0, frameHead+requestHead+transport.MaxMethod)
 	return &b
 }}
 
@@ -93,8 +93,8 @@ func (c *caller) call(ctx context.Context, method string, request []byte) ([]byt
 // request sends the request, part after part. It returns false if it could not,
 // or need not.
 func (c *caller) request(ctx context.Context, k *call, id uint64, method string, request []byte) bool {
-	buf := frames.Get().(*[]byte)
-	defer frames.Put(buf)
+	buf := heads.Get().(*[]byte)
+	defer heads.Put(buf)
 	left := uint64(0)
 	if deadline, ok := ctx.Deadline(); ok {
 		left = uint64(max(time.Until(deadline).Microseconds(), 1))
@@ -106,8 +106,7 @@ func (c *caller) request(ctx context.Context, k *call, id uint64, method string,
 	f = binary.BigEndian.AppendUint32(f, uint32(len(request)))
 	f = append(f, byte(len(method)))
 	f = append(f, method...)
-	f = append(f, part...)
-	if !c.sendWait(f, ctx.Done()) {
+	if !c.sendWait(f, part, ctx.Done()) {
 		return false
 	}
 	c.control.counters.Sent(len(request))
@@ -116,17 +115,16 @@ func (c *caller) request(ctx context.Context, k *call, id uint64, method string,
 			return false
 		}
 		part = request[:min(len(request), chunk)]
-		if !c.sendWait(appendPart((*buf)[:0], id, part), ctx.Done()) {
+		if !c.sendWait(appendContinue((*buf)[:0], id, part), part, ctx.Done()) {
 			return false
 		}
 	}
 	return true
 }
 
-func appendPart(f []byte, id uint64, part []byte) []byte {
-	f = beginFrame(f, kindContinue, idSize+len(part))
-	f = binary.BigEndian.AppendUint64(f, id)
-	return append(f, part...)
+// appendContinue appends the head of a frame for a part.
+func appendContinue(f []byte, id uint64, part []byte) []byte {
+	return binary.BigEndian.AppendUint64(beginFrame(f, kindContinue, idSize+len(part)), id)
 }
 
 // leave gives a call up, unless its response has come.
@@ -140,7 +138,7 @@ func (c *caller) leave(ctx context.Context, k *call, id uint64) ([]byte, error) 
 		return c.finish(ctx, k)
 	}
 	var b [frameHead + idSize]byte
-	c.send(binary.BigEndian.AppendUint64(beginFrame(b[:0], kindCancel, idSize), id), true)
+	c.send(binary.BigEndian.AppendUint64(beginFrame(b[:0], kindCancel, idSize), id), nil, true)
 	return nil, service.ContextError(ctx) // k stays out of the pool: the reader may be at it
 }
 
@@ -193,7 +191,7 @@ func (c *caller) lose(err error) {
 
 // read takes responses until the connection ends.
 func (c *caller) read() error {
-	r := bufio.NewReaderSize(c.conn, kernel)
+	r := bufio.NewReaderSize(c.conn, ahead)
 	head := make([]byte, responseHead)
 	for {
 		kind, body, err := readHead(r, head, responseHead+chunk)

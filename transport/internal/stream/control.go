@@ -21,9 +21,11 @@ const (
 	maxOpen    = 16_384    // requests of one connection that are not answered
 	maxHeld    = 256 << 20 // bytes of requests that are held at the same time
 	maxTargets = 1024
-	queued     = 2 * chunk // bytes that wait for one connection
-	kernel     = 64 << 10  // bytes of the socket's buffers: what is in them cannot be overtaken
-	stalled    = 10 * time.Second
+	queued     = 1 << 20          // bytes that wait for one connection
+	kernel     = 96 << 10         // bytes of the socket's buffers: what is in them cannot be overtaken
+	ahead      = 4 << 10          // bytes that are read ahead; parts are read to where they belong
+	piece      = 128 << 10        // bytes that are written at once
+	stalled    = 10 * time.Second // for a piece
 )
 
 // Control is a transport.Control over connections: one to each target for each
@@ -246,7 +248,7 @@ func (l *line) dial() {
 	var to *caller
 	if err == nil {
 		shrink(conn)
-		to = &caller{writer: newWriter(conn, queued, chunk), control: c, window: int(min(theirs.window, maxOpen)), pending: map[uint64]*call{}}
+		to = &caller{writer: newWriter(conn, queued, piece), control: c, window: int(min(theirs.window, maxOpen)), pending: map[uint64]*call{}}
 		to.stalled = stalled
 	}
 	l.mu.Lock()
@@ -289,11 +291,7 @@ func shrink(conn net.Conn) {
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = t.NetConn()
 	}
-	if s, ok := conn.(interface {
-		SetReadBuffer(int) error
-		SetWriteBuffer(int) error
-	}); ok {
-		s.SetReadBuffer(kernel)
+	if s, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
 		s.SetWriteBuffer(kernel)
 	}
 }

@@ -147,7 +147,7 @@ func (e *Event) talk(conn net.Conn, source string, theirs hello) error {
 	}
 	for topic, n := range e.mine {
 		for range n {
-			p.send(topicFrame(kindSubscribe, topic), true)
+			p.send(topicFrame(kindSubscribe, topic), nil, true)
 		}
 	}
 	e.peers = append(e.peers, p)
@@ -408,7 +408,7 @@ func (e *Event) Publish(topic string, payload []byte) (uint64, error) {
 			f = append(f, topic...)
 			e.frame = append(f, body...)
 		}
-		if p.send(e.frame, false) {
+		if p.send(e.frame, nil, false) {
 			e.hub.Sent(len(body))
 		} else {
 			e.hub.Drop(transport.DropSendBuffer, 1)
@@ -456,7 +456,7 @@ func (e *Event) Subscribe(topic string, o *transport.SubscribeOptions, handle fu
 func (e *Event) tell(kind byte, topic string) {
 	frame := topicFrame(kind, topic)
 	for _, p := range e.peers {
-		p.send(frame, true)
+		p.send(frame, nil, true)
 	}
 	e.notify()
 }

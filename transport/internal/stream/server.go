@@ -37,7 +37,7 @@ type job struct {
 var jobs = sync.Pool{New: func() any { return &job{} }}
 
 // keep is the longest payload whose memory a job keeps for the next request.
-const keep = 64 << 10
+const keep = 1 << 20
 
 // serve is the life of a connection that was accepted.
 func (c *Control) serve(conn net.Conn) {
@@ -48,7 +48,7 @@ func (c *Control) serve(conn net.Conn) {
 	if err == nil {
 		shrink(conn)
 		s := &server{
-			writer: newWriter(conn, queued, chunk), control: c, source: source,
+			writer: newWriter(conn, queued, piece), control: c, source: source,
 			priority: transport.Background + transport.Priority(theirs.class), open: map[uint64]*job{},
 		}
 		s.stalled = stalled
@@ -95,7 +95,7 @@ func (s *server) release(j *job) {
 
 // read takes requests until the connection ends.
 func (s *server) read() error {
-	r := bufio.NewReaderSize(s.conn, kernel)
+	r := bufio.NewReaderSize(s.conn, ahead)
 	head := make([]byte, requestHead+transport.MaxMethod)
 	for {
 		kind, body, err := readHead(r, head, requestHead+transport.MaxMethod+chunk)
@@ -265,21 +265,20 @@ func reply(sj *service.Job, response []byte, err error) {
 
 // respond sends a response, part after part.
 func (s *server) respond(id uint64, status byte, response []byte) {
-	buf := frames.Get().(*[]byte)
-	defer frames.Put(buf)
+	buf := heads.Get().(*[]byte)
+	defer heads.Put(buf)
 	part := response[:min(len(response), chunk)]
 	f := beginFrame((*buf)[:0], kindResponse, responseHead+len(part))
 	f = binary.BigEndian.AppendUint64(f, id)
 	f = append(f, status)
 	f = binary.BigEndian.AppendUint32(f, uint32(len(response)))
-	f = append(f, part...)
-	if !s.sendWait(f, nil) {
+	if !s.sendWait(f, part, nil) {
 		return
 	}
 	s.control.counters.Sent(len(response))
 	for response = response[len(part):]; len(response) > 0; response = response[len(part):] {
 		part = response[:min(len(response), chunk)]
-		if !s.sendWait(appendPart((*buf)[:0], id, part), nil) {
+		if !s.sendWait(appendContinue((*buf)[:0], id, part), part, nil) {
 			return
 		}
 	}

@@ -22,6 +22,7 @@ type writer struct {
 	busy   bool   // the goroutine has something to write, or somebody tries
 	next   []byte // what the goroutine writes next
 	spare  []byte
+	whole  []byte // a frame and its part, of who made it busy
 	failed bool
 
 	wake   chan struct{} // there is something for the goroutine
@@ -37,16 +38,17 @@ func newWriter(conn net.Conn, limit, piece int) *writer {
 	}
 }
 
-// send takes a frame over by copying it or writing it. It returns false if there
-// is no room, or the connection broke. always takes it even if there is no room.
-func (w *writer) send(frame []byte, always bool) bool {
+// send takes a frame over, of which part is the end, by copying it or writing it.
+// It returns false if there is no room, or the connection broke. always takes it
+// even if there is no room.
+func (w *writer) send(frame, part []byte, always bool) bool {
 	w.mu.Lock()
 	if w.failed {
 		w.mu.Unlock()
 		return false
 	}
 	if w.busy {
-		if !always && len(w.next) > 0 && len(w.next)+len(frame) > w.limit {
+		if !always && len(w.next) > 0 && len(w.next)+len(frame)+len(part) > w.limit {
 			w.mu.Unlock()
 			return false
 		}
@@ -55,13 +57,17 @@ func (w *writer) send(frame []byte, always bool) bool {
 			w.mu.Unlock()
 			return false
 		}
-		w.next = append(w.next, frame...)
+		w.next = append(append(w.next, frame...), part...)
 		w.mu.Unlock()
 		return true
 	}
 	w.busy = true
 	w.mu.Unlock()
 
+	if len(part) > 0 {
+		w.whole = append(append(w.whole[:0], frame...), part...)
+		frame = w.whole
+	}
 	n, ok := 0, true
 	if w.try != nil {
 		n, ok = w.try.write(frame)
@@ -89,9 +95,9 @@ func (w *writer) send(frame []byte, always bool) bool {
 
 // sendWait is send, but waits for room until stop is closed. It reports whether
 // the frame was taken.
-func (w *writer) sendWait(frame []byte, stop <-chan struct{}) bool {
+func (w *writer) sendWait(frame, part []byte, stop <-chan struct{}) bool {
 	for waited := false; ; waited = true {
-		if w.send(frame, false) {
+		if w.send(frame, part, false) {
 			if waited {
 				w.more() // somebody else may wait as well
 			}
