@@ -7,6 +7,7 @@
 //	karl pub NETWORK [--repeat N] [--every 1s] NAME=VALUE...
 //	karl wait NETWORK [--within 5s] EXPR
 //	karl check [--functions NAMES] [--variables NAMES] [--strict] [--json] FILE...
+//	karl test [--junit FILE] FILE...
 //	karl fmt [-l] [-w] [-d] FILE...
 //	karl ast [--json | --dot] FILE
 //	karl packet [--json] FILE...
@@ -33,7 +34,7 @@
 // Results go to standard output, diagnostics to standard error: file, line,
 // column and message of each fault, with the line of the program and a caret
 // under it. The exit code is 0 if all went well, 1 if --until or what wait waits
-// for was not reached, packet found a bad message, check an error or fmt -l or -d
+// for was not reached, packet found a bad message, a test failed, check found an error or fmt -l or -d
 // a file that differs, 2 for a wrong command line, 3 for a program that does not
 // compile, 4 for one that failed, and 5 if a file could not be read, the output
 // not be written, or a network not be used.
@@ -65,6 +66,7 @@ type cli struct {
 	Pub     pubCmd     `cmd:"" help:"Send variables to a network."`
 	Wait    waitCmd    `cmd:"" help:"Wait until an expression is true of what a network knows."`
 	Check   checkCmd   `cmd:"" help:"Say what is likely wrong in program files, without running them."`
+	Test    testCmd    `cmd:"" help:"Run test files: programs with what they must do."`
 	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
 	AST     astCmd     `cmd:"" name:"ast" help:"Print the tree of a program."`
 	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`

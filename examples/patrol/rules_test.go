@@ -1,0 +1,9 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/madara-go/madara/karl/karltest"
+)
+
+func TestRules(t *testing.T) { karltest.Run(t, "rules_test.karl") }
