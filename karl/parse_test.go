@@ -335,7 +335,7 @@ func TestHostile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			begin := time.Now()
 			p, err := Parse("", test.src)
-			if d := time.Since(begin); d > 5*time.Second { // half a second on a quiet machine
+			if d := time.Since(begin); d > time.Minute { // half a second on a quiet machine, hours if it is quadratic
 				t.Errorf("took %v", d)
 			} else {
 				t.Logf("took %v", d)

@@ -21,6 +21,13 @@ var (
 	ErrMethod            = errors.New("method is not served")
 )
 
+// Errors of a Sealer's Open.
+var (
+	ErrUnknownKey = errors.New("not sealed with a key that is known")
+	ErrForged     = errors.New("forged, or changed on the way")
+	ErrReplayed   = errors.New("came before")
+)
+
 type timeoutError struct{}
 
 func (timeoutError) Error() string        { return "no response in time" }

@@ -20,7 +20,7 @@ type Sealer interface {
 	Overhead() int
 	// Seal appends the sealed form of a datagram to dst.
 	Seal(dst, datagram []byte) ([]byte, error)
-	// Open appends the datagram to dst, or returns an error: it is not sealed
-	// with a known key, it was changed, or it came before.
+	// Open appends the datagram to dst, or returns an error: ErrUnknownKey,
+	// ErrForged and ErrReplayed are counted as what they are.
 	Open(dst, datagram []byte) ([]byte, error)
 }

@@ -71,6 +71,9 @@ const (
 	DropKernel                   // socket: the system's queue overflowed
 	DropRead                     // socket: reading failed
 	DropOpen                     // open: the Sealer refused it
+	DropUnknownKey               // open: not sealed, or with a key that is not known
+	DropForged                   // open: forged, or changed on the way
+	DropReplayed                 // open: came before
 	DropInbox                    // inbox: the subscription's ring was full
 	DropNotKaRL                  // header: too short, or not one of ours
 	DropSize                     // header: the size is not the datagram's
@@ -111,6 +114,9 @@ var drops = [Drops]struct{ stage, reason string }{
 	DropKernel:       {"socket", "overflow"},
 	DropRead:         {"socket", "error"},
 	DropOpen:         {"open", "refused"},
+	DropUnknownKey:   {"open", "key"},
+	DropForged:       {"open", "forged"},
+	DropReplayed:     {"open", "replayed"},
 	DropInbox:        {"inbox", "full"},
 	DropNotKaRL:      {"header", "foreign"},
 	DropSize:         {"header", "size"},

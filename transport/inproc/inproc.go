@@ -108,7 +108,7 @@ func (l *link) arrive(from *link, topic string, datagram []byte, sequence uint64
 	if s := l.settings.Sealer; s != nil {
 		opened, err := s.Open(b.Data()[:0], datagram)
 		if err != nil {
-			l.hub.Drop(transport.DropOpen, 1)
+			l.hub.Refused(err)
 			b.Release()
 			return
 		}

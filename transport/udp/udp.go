@@ -196,7 +196,7 @@ func (l *link) read() {
 		if s := l.settings.Sealer; s != nil {
 			opened, err := s.Open(b.Data()[:0], buffer[:n])
 			if err != nil {
-				l.hub.Drop(transport.DropOpen, 1)
+				l.hub.Refused(err)
 				b.Release()
 				continue
 			}

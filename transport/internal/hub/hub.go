@@ -3,6 +3,7 @@
 package hub
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,6 +39,20 @@ func (c *Counters) Received(bytes int) {
 
 // Drop counts n drops.
 func (c *Counters) Drop(d transport.Drop, n uint64) { c.drops[d].Add(n) }
+
+// Refused counts a datagram that a Sealer did not open.
+func (c *Counters) Refused(err error) {
+	switch {
+	case errors.Is(err, transport.ErrUnknownKey):
+		c.Drop(transport.DropUnknownKey, 1)
+	case errors.Is(err, transport.ErrForged):
+		c.Drop(transport.DropForged, 1)
+	case errors.Is(err, transport.ErrReplayed):
+		c.Drop(transport.DropReplayed, 1)
+	default:
+		c.Drop(transport.DropOpen, 1)
+	}
+}
 
 // Stats returns a copy.
 func (c *Counters) Stats() transport.Stats {

@@ -330,7 +330,7 @@ func (e *Event) dispatch(b *hub.Buffer, payload []byte) error {
 	if s := e.settings.Sealer; s != nil {
 		opened, err := s.Open(nil, payload)
 		if err != nil {
-			e.hub.Drop(transport.DropOpen, 1)
+			e.hub.Refused(err)
 			b.Release()
 			return nil
 		}

@@ -1,0 +1,6 @@
+//go:build unix
+
+package filter
+
+// modesCount says that the mode of a file tells who may read it.
+const modesCount = true
