@@ -88,6 +88,7 @@ func (a *assembly) add(m *packet, b []byte) *packet {
 		message = append(message, set.parts[i]...)
 	}
 	whole := decodePacket(set.files, message)
+	whole.message = message
 	if whole.header != nil && whole.header.Kind == wire.Fragment {
 		whole.fault(message, atID, "a fragment inside of fragments; it is dropped")
 	}

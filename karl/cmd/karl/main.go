@@ -10,7 +10,8 @@
 //	karl test [--junit FILE] FILE...
 //	karl fmt [-l] [-w] [-d] FILE...
 //	karl ast [--json | --dot] FILE
-//	karl packet [--json] FILE...
+//	karl packet [--json] [SECRETS] FILE...
+//	karl keygen [--out FILE]
 //	karl get --control ADDR [--json] NAME...
 //	karl set --control ADDR NAME=VALUE...
 //	karl version
@@ -27,7 +28,9 @@
 // NETWORK is --multicast GROUP:PORT, or --udp HOST:PORT to listen and --peer
 // HOST:PORT to send to; run takes it too. watch shows what changes among the
 // peers, pub sends variables, wait returns when an expression is true of what
-// the peers know, and packet decodes captured messages. run --serve ADDR lets others
+// the peers know, and packet decodes captured messages. SECRETS, which go with NETWORK
+// too, are --lz4, --aes-password TEXT or --aes-key-file FILE for MADARA's filters, and
+// --aead-key-file FILE, made by keygen, to seal each datagram. run --serve ADDR lets others
 // use the variables while the programs run: get and set, and eval --control ADDR.
 // ADDR is the path of a unix socket, or HOST:PORT of this host.
 //
@@ -69,6 +72,7 @@ type cli struct {
 	Test    testCmd    `cmd:"" help:"Run test files: programs with what they must do."`
 	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
 	AST     astCmd     `cmd:"" name:"ast" help:"Print the tree of a program."`
+	Keygen  keygenCmd  `cmd:"" help:"Make a key for --aead-key-file or --aes-key-file."`
 	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
 	Get     getCmd     `cmd:"" help:"Print variables of a knowledge base that serves."`
 	Set     setCmd     `cmd:"" help:"Write variables of a knowledge base that serves."`

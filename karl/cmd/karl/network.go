@@ -25,6 +25,7 @@ type network struct {
 	Domain     string   `placeholder:"NAME" help:"Group of agents that messages are for; the default is KaRL."`
 	ReadDomain []string `sep:"none" placeholder:"NAME" help:"Listen to this domain instead of --domain. May be repeated."`
 	ID         string   `name:"id" placeholder:"NAME" help:"Name among the peers; the default is random. Two with one name do not hear each other."`
+	secrets
 }
 
 // given reports whether there is to be a transport.
@@ -51,12 +52,17 @@ func (n *network) check(required bool) error {
 		return fmt.Errorf("--ttl goes with --multicast only")
 	case n.TTL != nil && (*n.TTL < 1 || *n.TTL > 255):
 		return fmt.Errorf("--ttl %d: want 1 to 255", *n.TTL)
+	case !n.given() && n.secrets.given():
+		return fmt.Errorf("--lz4, --aes-password, --aes-key-file and --aead-key-file go with --multicast, --udp or --peer only")
 	case !n.given() && (n.Domain != "" || len(n.ReadDomain) > 0 || n.ID != ""):
 		return fmt.Errorf("--domain, --read-domain and --id go with --multicast, --udp or --peer only")
 	case len(n.Domain) > wire.MaxDomain:
 		return fmt.Errorf("--domain %s: %d bytes, at most %d are allowed", n.Domain, len(n.Domain), wire.MaxDomain)
 	case len(n.ID) > wire.MaxOriginator:
 		return fmt.Errorf("--id %s: %d bytes, at most %d are allowed", n.ID, len(n.ID), wire.MaxOriginator)
+	}
+	if err := n.secrets.check(); err != nil {
+		return err
 	}
 	for _, d := range n.ReadDomain {
 		if len(d) > wire.MaxDomain {
@@ -80,7 +86,11 @@ func (n *network) options(p *process) []knowledge.Option {
 
 // open opens the link. The error names the flag.
 func (n *network) open() (transport.Event, error) {
-	settings := transport.Settings{Interface: n.Interface}
+	sealer, err := n.sealer()
+	if err != nil {
+		return nil, err
+	}
+	settings := transport.Settings{Interface: n.Interface, Sealer: sealer}
 	if n.TTL != nil {
 		settings.TTL = *n.TTL
 	}
@@ -117,10 +127,15 @@ func (s *session) connect(n *network, share knowledge.Sharing) error {
 			fmt.Fprintf(s.p.err, "karl: --interface %s: not there yet, waiting for it\n", n.Interface)
 		}
 	}
+	filters, err := n.filters()
+	if err != nil {
+		return err
+	}
 	link, err := n.open()
 	if err != nil {
 		return err
 	}
+	share.Filters = filters
 	share.Domain, share.ReadDomains = n.Domain, n.ReadDomain
 	a, err := s.kb.Attach(link, &share)
 	if err != nil {

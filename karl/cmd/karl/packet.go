@@ -9,23 +9,36 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/madara-go/madara/transport"
 	"github.com/madara-go/madara/transport/wire"
 )
 
 type packetCmd struct {
 	File []string `arg:"" help:"Files with one datagram each; - is standard input."`
 	JSON bool     `name:"json" help:"Print a JSON object a line, for each file and each message put together from fragments."`
+	secrets
 }
+
+// Validate is called by kong.
+func (c *packetCmd) Validate() error { return c.check() }
 
 // Help is shown by kong below the usage.
 func (c *packetCmd) Help() string {
-	return `A file holds the payload of one UDP datagram: a message, a fragment of one, or what a filter made of one. Fragments are put together across files, in any order. Behind the header of a filter (ssl, lz4) nothing can be decoded here.
+	return `A file holds the payload of one UDP datagram: a message, a fragment of one, or what a filter made of one. Fragments are put together across files, in any order. What filters made (ssl, lz4) is decoded with --lz4, --aes-password and --aes-key-file, and sealed datagrams (aead1) are opened with --aead-key-file; without them their headers are shown.
 
 What is wrong is shown with its offset in the file, the value there, and what a knowledge base does about it. A note is about something unusual that is not wrong. The exit code is 1 if a message is bad or a fragment missing, and 5 if a file cannot be read.`
 }
 
 // Run is called by kong.
 func (c *packetCmd) Run(p *process) error {
+	filters, err := c.filters()
+	if err != nil {
+		return err
+	}
+	sealer, err := c.sealer()
+	if err != nil {
+		return err
+	}
 	var unread []error
 	a := assembly{sets: map[setKey]*fragmentSet{}}
 	bad, all := 0, 0
@@ -52,11 +65,16 @@ func (c *packetCmd) Run(p *process) error {
 			unread = append(unread, err)
 			continue
 		}
+		if sealer != nil {
+			if b, err = c.open(sealer, file, b, print); err != nil {
+				continue
+			}
+		}
 		m := decodePacket([]string{file}, b)
 		whole := a.add(m, b)
-		print(m)
+		c.show(m, b, filters, print)
 		if whole != nil {
-			print(whole)
+			c.show(whole, whole.message, filters, print)
 		}
 	}
 	for _, m := range a.incomplete() {
@@ -71,6 +89,33 @@ func (c *packetCmd) Run(p *process) error {
 	return nil
 }
 
+// open opens a sealed datagram, and prints one that cannot be.
+func (c *packetCmd) open(sealer transport.Sealer, file string, b []byte, print func(*packet)) ([]byte, error) {
+	opened, err := sealer.Open(nil, b)
+	if err != nil {
+		m := &packet{files: []string{file}, bytes: len(b)}
+		m.fault(b, 0, "%v; it is dropped", err)
+		print(m)
+	}
+	return opened, err
+}
+
+// show prints a message, and the one that filters made it of.
+func (c *packetCmd) show(m *packet, b []byte, filters wire.Chain, print func(*packet)) {
+	if m.filter == nil || len(filters) == 0 {
+		print(m)
+		return
+	}
+	inner, err := filters.Decode(b, maxPacket)
+	if err != nil {
+		m.fault(b, atSize, "%v; it is dropped", err)
+	}
+	print(m)
+	if err == nil {
+		print(decodePacket(m.files, inner))
+	}
+}
+
 // maxPacket is the longest message that a knowledge base can be set to, in bytes.
 const maxPacket = 64 << 20
 
@@ -83,6 +128,7 @@ type packet struct {
 	records []packetRecord
 	notes   []string
 	faults  []packetFault
+	message []byte // what was put together
 }
 
 type filterHeader struct {
