@@ -40,7 +40,9 @@ type Attachment struct {
 	lastSent int64 // newest time of insertion that was sent, for SendHistory
 
 	// Of the subscription's goroutine, or of the sender; guarded by mu.
-	mu       sync.Mutex
+	mu        sync.Mutex
+	puzzledAt time.Duration // when a message that cannot be decoded was logged; of the receiver
+
 	own      hashes // of what was published, the last 1,024
 	received hashes // of what arrived, two seconds
 	rate     limiter

@@ -64,10 +64,19 @@ func (a *Attachment) receive(m *transport.Message) {
 		var err error
 		if message, err = a.chain.Decode(message, a.share.MaxMessage); err != nil {
 			c.drop(transport.DropDecode, 1)
+			a.puzzled(m.Source, err, now)
 			return
 		}
 	}
 	a.process(message, m.Source, now, seen)
+}
+
+// puzzled logs a message whose filters are others than ours, once a minute.
+func (a *Attachment) puzzled(source string, err error, now time.Duration) {
+	if a.puzzledAt == 0 || now-a.puzzledAt >= time.Minute {
+		a.puzzledAt = now
+		a.b.log.Warn("a message cannot be decoded: do Sharing.Filters, their order and their keys agree?", "source", source, "error", err)
+	}
 }
 
 // note counts a datagram for the limits, and reports whether it is our own, and

@@ -1,4 +1,4 @@
-// Command sharing measures what sharing costs beside the bare socket, in one
+// Command sharing measures what sharing and filters cost beside the bare socket and library, in one
 // run: the ratios are what to compare, because both sides are measured in turn
 // on the same machine.
 //
@@ -58,6 +58,18 @@ var measures = []measure{
 	{
 		"variables set and sent per second", "1/s", "ratio ≥ 0.6",
 		func(ratio, _, _ float64) bool { return ratio >= 0.6 }, sendRound,
+	},
+	{
+		"seal and open a datagram of 64 bytes, aead1", "µs", "≤ 2 µs, 0 allocations",
+		func(_, figure, allocs float64) bool { return figure <= 2 && allocs == 0 }, smallSealRound,
+	},
+	{
+		"each byte beyond, aead1", "ns", "≤ 1.5 ns, 0 allocations",
+		func(_, figure, allocs float64) bool { return figure <= 1.5 && allocs == 0 }, largeSealRound,
+	},
+	{
+		"encode and decode 60 KB, lz4", "MB/s", "ratio ≥ 0.6",
+		func(ratio, _, _ float64) bool { return ratio >= 0.6 }, lz4Round,
 	},
 }
 
@@ -138,7 +150,7 @@ func report(rows []row, file string) error {
 			"env":  map[string]any{"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "gomaxprocs": runtime.GOMAXPROCS(0)},
 		})
 	}
-	fmt.Printf("%s %s/%s, GOMAXPROCS %d. Medians; baseline is the bare socket in the same rounds.\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
+	fmt.Printf("%s %s/%s, GOMAXPROCS %d. Medians; baseline is the bare socket, or the bare library, in the same rounds.\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	for _, r := range rows {
 		verdict := "met"
 		if !r.Met {

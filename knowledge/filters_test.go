@@ -1,0 +1,170 @@
+package knowledge_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/madara-go/madara/karl"
+	"github.com/madara-go/madara/knowledge"
+	"github.com/madara-go/madara/transport"
+	"github.com/madara-go/madara/transport/filter"
+	"github.com/madara-go/madara/transport/inproc"
+	"github.com/madara-go/madara/transport/tcp"
+	"github.com/madara-go/madara/transport/transporttest"
+	"github.com/madara-go/madara/transport/udp"
+)
+
+func good[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// links opens a sender and a receiver of each kind.
+var links = map[string]func(t *testing.T, a, b transport.Settings) (from, to transport.Event){
+	"inproc": func(t *testing.T, a, b transport.Settings) (from, to transport.Event) {
+		n := inproc.New()
+		return good(n.Open(&a)), good(n.Open(&b))
+	},
+	"udp": func(t *testing.T, a, b transport.Settings) (from, to transport.Event) {
+		a.Pacing = time.Millisecond // more than the system's buffers hold comes at once
+		receiver := good(udp.Unicast("127.0.0.1:0", nil, &b))
+		return good(udp.Unicast("127.0.0.1:0", []string{receiver.LocalAddr().String()}, &a)), receiver
+	},
+	"tcp": func(t *testing.T, a, b transport.Settings) (from, to transport.Event) {
+		sender := good(tcp.NewEvent("127.0.0.1:0", nil, &tcp.Settings{Settings: a}))
+		return sender, good(tcp.NewEvent("", []string{sender.LocalAddr().String()}, &tcp.Settings{Settings: b}))
+	},
+	"transporttest": func(t *testing.T, a, b transport.Settings) (from, to transport.Event) {
+		n := transporttest.New(1, transporttest.Conditions{Jitter: time.Millisecond, Duplicate: 0.2})
+		return n.Open("a"), n.Open("b") // it has no settings
+	},
+}
+
+// upside is a filter of a user: it turns every bit round.
+type upside struct{}
+
+func (upside) ID() string { return "upside" }
+func (upside) Encode(dst, src []byte) ([]byte, error) {
+	for _, b := range src {
+		dst = append(dst, ^b)
+	}
+	return dst, nil
+}
+func (u upside) Decode(dst, src []byte, _ int) ([]byte, error) { return u.Encode(dst, src) }
+
+var (
+	ssl    = good(filter.NewSSLPassword("testbed#1"))
+	chains = map[string][]transport.Filter{
+		"none": nil, "ssl": {ssl}, "lz4": {filter.LZ4{}}, "lz4 ssl": {filter.LZ4{}, ssl}, "ssl lz4": {ssl, filter.LZ4{}}, "user": {upside{}, filter.LZ4{}},
+	}
+)
+
+// share attaches two bases to a link.
+func share(t *testing.T, from, to transport.Event, out, in []transport.Filter) (a, b *knowledge.Base, receiver *knowledge.Attachment) {
+	t.Helper()
+	a, b = knowledge.New(), knowledge.New()
+	t.Cleanup(func() { a.Close(); b.Close(); from.Close(); to.Close() })
+	const most = 4 << 20
+	good(a.Attach(from, &knowledge.Sharing{Filters: out, MaxMessage: most}))
+	receiver = good(b.Attach(to, &knowledge.Sharing{Filters: in, MaxMessage: most}))
+	if from.Topics() {
+		if err := from.Ready(soon(t), "KaRL", 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, b, receiver
+}
+
+// TestFiltersDeliver sends values of all sizes through all chains over all links.
+func TestFiltersDeliver(t *testing.T) {
+	for link, open := range links {
+		for chain, filters := range chains {
+			for _, sealed := range []bool{false, true} {
+				if sealed && link == "transporttest" {
+					continue // it seals nothing
+				}
+				t.Run(fmt.Sprintf("%s/%s/sealed=%t", link, chain, sealed), func(t *testing.T) {
+					var s [2]transport.Settings
+					if sealed {
+						s[0].Sealer, s[1].Sealer = good(filter.NewAEAD(1, make([]byte, 32))), good(filter.NewAEAD(1, make([]byte, 32)))
+					}
+					from, to := open(t, s[0], s[1])
+					a, b, receiver := share(t, from, to, filters, filters)
+					for _, size := range []int{1, 1499, 64<<10 - 1, 64 << 10, 1 << 20} {
+						name := fmt.Sprint("size", size)
+						value := make([]byte, size)
+						for i := range value {
+							value[i] = byte(i * i >> 3)
+						}
+						if err := a.Set(name, karl.File(karl.KindFile, value)); err != nil {
+							t.Fatal(err)
+						}
+						if err := a.Send(soon(t)); err != nil {
+							t.Fatal(err)
+						}
+						for end := time.Now().Add(20 * time.Second); !b.Get(name).Exists(); time.Sleep(time.Millisecond) {
+							if time.Now().After(end) {
+								t.Fatalf("%d bytes did not arrive: %v; %v", size, receiver.Stats(), to.Stats())
+							}
+						}
+						if got := b.Get(name); !got.Equal(karl.File(karl.KindFile, value)) {
+							t.Errorf("%d bytes are not what was sent", size)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestFiltersDisagree sends to a receiver whose filters or keys are others: what
+// arrives is counted under its reason, and nothing is applied.
+func TestFiltersDisagree(t *testing.T) {
+	other := good(filter.NewSSLPassword("another"))
+	key := bytes.Repeat([]byte{1}, 32)
+	for _, c := range []struct {
+		name      string
+		out, in   []transport.Filter
+		seal, key []byte
+		id        uint32
+		want      transport.Drop
+	}{
+		{"password", []transport.Filter{ssl}, []transport.Filter{other}, nil, nil, 1, transport.DropDecode},
+		{"order", []transport.Filter{ssl, filter.LZ4{}}, []transport.Filter{filter.LZ4{}, ssl}, nil, nil, 1, transport.DropDecode},
+		{"none here", []transport.Filter{ssl}, nil, nil, nil, 1, transport.DropNotKaRL},
+		{"none there", nil, []transport.Filter{ssl}, nil, nil, 1, transport.DropDecode},
+		{"key", nil, nil, make([]byte, 32), key, 1, transport.DropForged},
+		{"key id", nil, nil, key, key, 2, transport.DropUnknownKey},
+		{"not sealed", nil, nil, nil, key, 1, transport.DropUnknownKey},
+		{"sealed", nil, nil, key, nil, 1, transport.DropNotKaRL},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var s [2]transport.Settings
+			if c.seal != nil {
+				s[0].Sealer = good(filter.NewAEAD(1, c.seal))
+			}
+			if c.key != nil {
+				s[1].Sealer = good(filter.NewAEAD(c.id, c.key))
+			}
+			from, to := links["udp"](t, s[0], s[1])
+			a, b, receiver := share(t, from, to, c.out, c.in)
+			a.Set("x", karl.String(strings.Repeat("x", 100)))
+			if err := a.Send(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			for end := time.Now().Add(20 * time.Second); receiver.Stats().Drops[c.want]+to.Stats().Drops[c.want] != 1; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("not counted as %v: %v; %v", c.want, receiver.Stats(), to.Stats())
+				}
+			}
+			if b.Get("x").Exists() {
+				t.Error("it was applied")
+			}
+		})
+	}
+}
