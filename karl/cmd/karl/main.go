@@ -25,8 +25,8 @@
 // fmt prints programs in the one layout that all share, or with -w writes them so;
 // -l lists the files that differ and -d shows how. ast prints the tree of a program.
 //
-// NETWORK is --multicast GROUP:PORT, or --udp HOST:PORT to listen and --peer
-// HOST:PORT to send to; run takes it too. watch shows what changes among the
+// NETWORK is --multicast GROUP:PORT, --broadcast ADDR:PORT, or --udp HOST:PORT to
+// listen and --peer HOST:PORT to send to; run takes it too. watch shows what changes among the
 // peers, pub sends variables, wait returns when an expression is true of what
 // the peers know, and packet decodes captured messages. SECRETS, which go with NETWORK
 // too, are --lz4, --aes-password TEXT or --aes-key-file FILE for MADARA's filters, and

@@ -20,6 +20,7 @@ type network struct {
 	UDP        []string `name:"udp" sep:"none" placeholder:"HOST:PORT" help:"Listen at this address over UDP; :4150 is port 4150 of all of the host's addresses. Given again it names a peer, as in MADARA."`
 	Peer       []string `sep:"none" placeholder:"HOST:PORT" help:"Send to this peer over UDP. May be repeated. Without --udp a free port is listened at."`
 	Multicast  string   `placeholder:"GROUP:PORT" help:"Join a multicast group, as 239.255.0.1:4150."`
+	Broadcast  string   `placeholder:"ADDR:PORT" help:"Listen at this port and send to all hosts of a network, as 192.168.1.255:15000."`
 	Interface  string   `placeholder:"NAME" help:"Network interface of --multicast. The default is the system's choice, and the loopback interface where it has none."`
 	TTL        *int     `name:"ttl" placeholder:"N" help:"Routers that multicast may pass, up to 255; the default is 1, the local network."`
 	Domain     string   `placeholder:"NAME" help:"Group of agents that messages are for; the default is KaRL."`
@@ -29,7 +30,9 @@ type network struct {
 }
 
 // given reports whether there is to be a transport.
-func (n *network) given() bool { return len(n.UDP) > 0 || len(n.Peer) > 0 || n.Multicast != "" }
+func (n *network) given() bool {
+	return len(n.UDP) > 0 || len(n.Peer) > 0 || n.Multicast != "" || n.Broadcast != ""
+}
 
 // peers returns to whom messages are sent over UDP.
 func (n *network) peers() []string {
@@ -43,9 +46,11 @@ func (n *network) peers() []string {
 func (n *network) check(required bool) error {
 	switch {
 	case required && !n.given():
-		return fmt.Errorf("no network: want --multicast, --udp or --peer")
+		return fmt.Errorf("no network: want --multicast, --broadcast, --udp or --peer")
 	case n.Multicast != "" && (len(n.UDP) > 0 || len(n.Peer) > 0):
 		return fmt.Errorf("--multicast does not go with --udp and --peer")
+	case n.Broadcast != "" && (n.Multicast != "" || len(n.UDP) > 0 || len(n.Peer) > 0):
+		return fmt.Errorf("--broadcast does not go with --multicast, --udp and --peer")
 	case n.Multicast == "" && n.Interface != "":
 		return fmt.Errorf("--interface goes with --multicast only")
 	case n.Multicast == "" && n.TTL != nil:
@@ -53,9 +58,9 @@ func (n *network) check(required bool) error {
 	case n.TTL != nil && (*n.TTL < 1 || *n.TTL > 255):
 		return fmt.Errorf("--ttl %d: want 1 to 255", *n.TTL)
 	case !n.given() && n.secrets.given():
-		return fmt.Errorf("--lz4, --aes-password, --aes-key-file and --aead-key-file go with --multicast, --udp or --peer only")
+		return fmt.Errorf("--lz4, --aes-password, --aes-key-file and --aead-key-file go with --multicast, --broadcast, --udp or --peer only")
 	case !n.given() && (n.Domain != "" || len(n.ReadDomain) > 0 || n.ID != ""):
-		return fmt.Errorf("--domain, --read-domain and --id go with --multicast, --udp or --peer only")
+		return fmt.Errorf("--domain, --read-domain and --id go with --multicast, --broadcast, --udp or --peer only")
 	case len(n.Domain) > wire.MaxDomain:
 		return fmt.Errorf("--domain %s: %d bytes, at most %d are allowed", n.Domain, len(n.Domain), wire.MaxDomain)
 	case len(n.ID) > wire.MaxOriginator:
@@ -98,6 +103,13 @@ func (n *network) open() (transport.Event, error) {
 		link, err := udp.Multicast(n.Multicast, &settings)
 		if err != nil {
 			return nil, failf(exitIO, "--multicast %s: %w", n.Multicast, err)
+		}
+		return link, nil
+	}
+	if n.Broadcast != "" {
+		link, err := udp.Broadcast(n.Broadcast, &settings)
+		if err != nil {
+			return nil, failf(exitIO, "--broadcast %s: %w", n.Broadcast, err)
 		}
 		return link, nil
 	}

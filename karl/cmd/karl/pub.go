@@ -51,7 +51,7 @@ func (c *pubCmd) Validate() error {
 	if err := c.network.check(true); err != nil {
 		return err
 	}
-	if c.Multicast == "" && len(c.peers()) == 0 {
+	if c.Multicast == "" && c.Broadcast == "" && len(c.peers()) == 0 {
 		return fmt.Errorf("nobody to send to: want --peer, or --udp once more")
 	}
 	return nil
