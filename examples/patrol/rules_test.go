@@ -6,4 +6,4 @@ import (
 	"github.com/madara-go/madara/karl/karltest"
 )
 
-func TestRules(t *testing.T) { karltest.Run(t, "rules_test.karl") }
+func TestRules(t *testing.T) { karltest.Run(t, "testdata/rules.karl") }

@@ -12,6 +12,8 @@
 //	karl ast [--json | --dot] FILE
 //	karl packet [--json] [SECRETS] FILE...
 //	karl keygen [--out FILE]
+//	karl doc [TOPIC]
+//	karl packet [--json] FILE...
 //	karl get --control ADDR [--json] NAME...
 //	karl set --control ADDR NAME=VALUE...
 //	karl version
@@ -24,6 +26,7 @@
 // check says what is likely wrong in programs, all files together, before they run.
 // fmt prints programs in the one layout that all share, or with -w writes them so;
 // -l lists the files that differ and -d shows how. ast prints the tree of a program.
+// test runs programs that say what they must do, and doc describes the language.
 //
 // NETWORK is --multicast GROUP:PORT, --broadcast ADDR:PORT, or --udp HOST:PORT to
 // listen and --peer HOST:PORT to send to; run takes it too. watch shows what changes among the
@@ -73,6 +76,7 @@ type cli struct {
 	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
 	AST     astCmd     `cmd:"" name:"ast" help:"Print the tree of a program."`
 	Keygen  keygenCmd  `cmd:"" help:"Make a key for --aead-key-file or --aes-key-file."`
+	Doc     docCmd     `cmd:"" help:"Describe the language by topics."`
 	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
 	Get     getCmd     `cmd:"" help:"Print variables of a knowledge base that serves."`
 	Set     setCmd     `cmd:"" help:"Write variables of a knowledge base that serves."`
