@@ -61,6 +61,7 @@ type peer struct {
 	*writer
 	source  string
 	session uint64
+	primary bool // the oldest connection of its session; guarded by Event.mu
 
 	exact    map[string]int // subscriptions by topic; guarded by Event.mu
 	patterns map[string]int
@@ -150,6 +151,7 @@ func (e *Event) talk(conn net.Conn, source string, theirs hello) error {
 			p.send(topicFrame(kindSubscribe, topic), nil, true)
 		}
 	}
+	p.primary = !slices.ContainsFunc(e.peers, func(x *peer) bool { return x.session == p.session })
 	e.peers = append(e.peers, p)
 	seen := e.remember(theirs.session)
 	e.notify()
@@ -159,6 +161,9 @@ func (e *Event) talk(conn net.Conn, source string, theirs hello) error {
 	e.hub.Peers.Add(-1)
 	e.mu.Lock()
 	e.peers = slices.DeleteFunc(e.peers, func(x *peer) bool { return x == p })
+	if i := slices.IndexFunc(e.peers, func(x *peer) bool { return x.session == p.session }); i >= 0 {
+		e.peers[i].primary = true
+	}
 	e.notify()
 	e.mu.Unlock()
 	return err
@@ -396,8 +401,8 @@ func (e *Event) Publish(topic string, payload []byte) (uint64, error) {
 		body, e.sealed = sealed, sealed
 	}
 	e.frame = e.frame[:0]
-	for i, p := range e.peers {
-		if p.wants(topic) == 0 || slices.ContainsFunc(e.peers[:i], func(x *peer) bool { return x.session == p.session }) {
+	for _, p := range e.peers {
+		if !p.primary || p.wants(topic) == 0 {
 			continue
 		}
 		if len(e.frame) == 0 {
@@ -483,8 +488,8 @@ func (e *Event) Ready(ctx context.Context, topic string, subscribers int) error 
 	for {
 		e.mu.Lock()
 		n := e.hub.Subscribers(topic)
-		for i, p := range e.peers {
-			if !slices.ContainsFunc(e.peers[:i], func(x *peer) bool { return x.session == p.session }) {
+		for _, p := range e.peers {
+			if p.primary {
 				n += p.wants(topic)
 			}
 		}

@@ -164,6 +164,9 @@ func (w *writer) run() {
 
 func (w *writer) write(buf []byte) error {
 	w.more()
+	if w.stalled > 0 { // or those who try to write later would be late already
+		defer w.conn.SetWriteDeadline(time.Time{})
+	}
 	for len(buf) > 0 {
 		n := len(buf)
 		if w.piece > 0 {
