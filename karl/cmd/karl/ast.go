@@ -32,10 +32,7 @@ func (c *astCmd) Run(p *process) error {
 		return err
 	}
 	program := programs[0]
-	root := &tree{Type: "Empty"}
-	if program.Body != nil {
-		root = (&treeBuilder{program.Positions()}).tree("", program.Body)
-	}
+	root := treeOf(program)
 	w := bufio.NewWriter(p.out)
 	switch {
 	case c.JSON:
@@ -74,6 +71,13 @@ type treePos struct {
 	Offset int `json:"offset"`
 	Line   int `json:"line"`
 	Column int `json:"column"`
+}
+
+func treeOf(program *karl.Program) *tree {
+	if program.Body == nil {
+		return &tree{Type: "Empty"}
+	}
+	return (&treeBuilder{program.Positions()}).tree("", program.Body)
 }
 
 type treeBuilder struct{ position func(int) karl.Pos }

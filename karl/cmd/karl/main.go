@@ -3,6 +3,7 @@
 //	karl eval [--print] [--json] [--set NAME=VALUE]... EXPR...
 //	karl eval --batch FILE
 //	karl run [--every 100ms] [--for 5s] [--until EXPR] [--init EXPR] [--set NAME=VALUE]... FILE...
+//	karl repl [NETWORK] [--set NAME=VALUE]... [FILE...]
 //	karl watch NETWORK [--stats] [--json] [--for 5s] [PATTERN...]
 //	karl pub NETWORK [--repeat N] [--every 1s] NAME=VALUE...
 //	karl wait NETWORK [--within 5s] EXPR
@@ -13,7 +14,6 @@
 //	karl packet [--json] [SECRETS] FILE...
 //	karl keygen [--out FILE]
 //	karl doc [TOPIC]
-//	karl packet [--json] FILE...
 //	karl get --control ADDR [--json] NAME...
 //	karl set --control ADDR NAME=VALUE...
 //	karl version
@@ -21,7 +21,7 @@
 // eval evaluates its arguments, one after the other, in one knowledge base and
 // prints the value of the last. run does the same with files, once or again and
 // again, and prints what the programs print. A file named - is standard input.
-// A program that starts with - goes after --.
+// A program that starts with - goes after --. repl evaluates what is typed.
 //
 // check says what is likely wrong in programs, all files together, before they run.
 // fmt prints programs in the one layout that all share, or with -w writes them so;
@@ -68,6 +68,7 @@ Exit codes: 0 ok, 1 --until or wait not reached, a bad packet, a finding or a fi
 type cli struct {
 	Eval    evalCmd    `cmd:"" help:"Evaluate programs given as arguments and print the value of the last."`
 	Run     runCmd     `cmd:"" help:"Run program files, once or on a schedule."`
+	REPL    replCmd    `cmd:"" name:"repl" help:"Try programs at a prompt."`
 	Watch   watchCmd   `cmd:"" help:"Show what changes in a network."`
 	Pub     pubCmd     `cmd:"" help:"Send variables to a network."`
 	Wait    waitCmd    `cmd:"" help:"Wait until an expression is true of what a network knows."`
