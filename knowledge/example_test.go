@@ -2,6 +2,7 @@ package knowledge_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/madara-go/madara/karl"
 	"github.com/madara-go/madara/knowledge"
+	"github.com/madara-go/madara/transport/inproc"
 )
 
 func Example() {
@@ -170,4 +172,27 @@ func ExampleWithHistory() {
 	// Output:
 	// 30
 	// 40
+}
+
+// One process serves its base, another reads, writes and waits.
+func ExampleBase_Serve() {
+	network := inproc.New() // or tcp.NewControl, unix.NewControl
+	robot, _ := network.OpenControl("robot", nil)
+	panel, _ := network.OpenControl("panel", nil)
+	defer robot.Close()
+	defer panel.Close()
+
+	kb := knowledge.New()
+	defer kb.Close()
+	kb.Set("battery", karl.Float(80))
+	kb.Serve(robot, &knowledge.Rules{Set: []string{"goal."}})
+
+	ctx := context.Background()
+	remote := knowledge.Dial(panel, "robot")
+	battery, _ := remote.Get(ctx, "battery")
+	fmt.Println(battery.Float(), remote.Set(ctx, "goal.x", karl.Int(3)), kb.Get("goal.x"))
+	fmt.Println(errors.Is(remote.Set(ctx, "battery", karl.Int(0)), knowledge.ErrAccess))
+	// Output:
+	// 80 <nil> 3
+	// true
 }
