@@ -4,6 +4,7 @@ import (
 	"errors"
 	"github.com/madara-go/madara/knowledge/internal/store"
 	"hash/maphash"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,18 +41,21 @@ type Attachment struct {
 	lastSent int64 // newest time of insertion that was sent, for SendHistory
 
 	// Of the subscription's goroutine, or of the sender; guarded by mu.
-	mu        sync.Mutex
-	puzzledAt time.Duration // when a message that cannot be decoded was logged; of the receiver
-
+	mu       sync.Mutex
 	own      hashes // of what was published, the last 1,024
 	received hashes // of what arrived, two seconds
 	rate     limiter
 
 	// Of the subscription's goroutine alone.
 	in        incoming
+	puzzledAt time.Duration // when a message that cannot be decoded was logged
+	leapedAt  time.Duration // when a message whose clock is too far ahead was logged
 	assembler *wire.Assembler
 	peers     map[string]*peerState
 	peerOrder []string
+	jumped    uint64        // how far messages raised the clock since jumpedAt
+	jumpedAt  time.Duration // by this host's clock
+	made      int           // names that messages made
 
 	resend newcomers
 }
@@ -84,6 +88,11 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 		b: b, event: event, share: s.withDefaults(), seed: maphash.MakeSeed(),
 		reads: map[string]bool{}, peers: map[string]*peerState{}, id: []byte(b.id),
 	}
+	if a.share.MaxVariables == 0 {
+		a.share.MaxVariables = max(b.limits.Variables/2, 1)
+	}
+	a.share.Qualities = maps.Clone(a.share.Qualities)
+
 	if len(a.id) > wire.MaxOriginator {
 		return nil, store.Errorf(ErrSharing, "the base's ID %q has %d bytes, at most %d can be sent", b.id, len(b.id), wire.MaxOriginator)
 	}

@@ -254,6 +254,16 @@ func (a *Attachment) apply(h *wire.Header) {
 		b.unlock()
 		return
 	}
+	if !a.admitClock(h.Clock) {
+		b.unlock()
+		c.drop(transport.DropClock, 1)
+		if now := b.now(); a.leapedAt == 0 || now-a.leapedAt >= time.Minute {
+			a.leapedAt = now
+			b.log.Warn("a message claims a clock that is too far ahead: is somebody poisoning it, or Sharing.MaxClockJump too small?", "originator", string(h.Originator), "clock", h.Clock)
+		}
+		return
+	}
+	quality := a.capQuality(h)
 	accepted := false
 	for i := range a.in.records {
 		x := &a.in.records[i]
@@ -263,13 +273,20 @@ func (a *Attachment) apply(h *wire.Header) {
 			if x.raw != nil {
 				name = string(x.raw)
 			}
+			if r = b.store.Lookup(name); r == nil {
+				if a.made >= a.share.MaxVariables {
+					c.drop(transport.DropLimit, 1)
+					continue
+				}
+				a.made++
+			}
 			var err error
 			if r, err = b.store.Intern(name); err != nil {
 				c.drop(transport.DropLimit, 1)
 				continue
 			}
 		}
-		switch b.store.Receive(r, x.value, h.Clock, h.Quality, prefer) {
+		switch b.store.Receive(r, x.value, h.Clock, quality, prefer) {
 		case store.Accepted:
 			accepted = true
 		case store.LowQuality:
@@ -294,6 +311,43 @@ func (a *Attachment) apply(h *wire.Header) {
 	if b.printer.pending.Load() {
 		b.printer.drain()
 	}
+}
+
+// The clock may be raised by usualJump at once, by as much as peers are usually
+// ahead, without counting for MaxClockJump.
+const (
+	usualJump  = 1 << 20
+	jumpPeriod = 10 * time.Second
+)
+
+// admitClock reports whether a message may raise the clock so far, with the lock held.
+func (a *Attachment) admitClock(clock uint64) bool {
+	if clock <= a.b.store.Clock || clock-a.b.store.Clock <= usualJump {
+		return true
+	}
+	if now := a.b.now(); a.jumpedAt == 0 || now-a.jumpedAt >= jumpPeriod {
+		a.jumpedAt, a.jumped = now, 0
+	}
+	jump := clock - a.b.store.Clock
+	if a.share.MaxClockJump-min(a.jumped, a.share.MaxClockJump) < jump {
+		return false
+	}
+	a.jumped += jump
+	return true
+}
+
+// capQuality returns what a message's claim of quality counts as.
+func (a *Attachment) capQuality(h *wire.Header) uint32 {
+	if a.share.Qualities == nil {
+		return h.Quality
+	}
+	most, ok := a.share.Qualities[string(h.Originator)]
+	if !ok {
+		if most, ok = a.share.Qualities[""]; !ok {
+			return h.Quality
+		}
+	}
+	return min(h.Quality, most)
 }
 
 // noteHeard is called when a peer's value was accepted. The first time it means

@@ -44,6 +44,20 @@ type Sharing struct {
 	// counted. 0 is no limit.
 	SendLimit, TotalLimit int
 
+	// MaxClockJump bounds how far messages raise the base's clock above its own, all
+	// together within ten seconds; a message that would raise it further is dropped,
+	// counted and logged. Otherwise one message could end all later ones of others.
+	// 0 is 2^40, more than an agent sends in its life; with Compat there is no bound.
+	MaxClockJump uint64
+
+	// Qualities are the highest qualities that originators may claim, "" for those
+	// that are not named; higher claims count as these. nil bounds nothing.
+	Qualities map[string]uint32
+
+	// MaxVariables bounds how many names messages may make; 0 is half of
+	// Limits.Variables.
+	MaxVariables int
+
 	// DropRate drops this part of the messages before they are sent, 0 to 1, for
 	// tests on a link that is too good; DropBurst so many in a row, 0 means 1.
 	DropRate  float64
@@ -146,6 +160,7 @@ const (
 	defaultMaxMessage   = 500_000
 	maxMaxMessage       = 64 << 20
 	minMaxMessage       = 1024
+	defaultClockJump    = 1 << 40
 )
 
 // ErrSharing says that a field of Sharing is out of its range.
@@ -174,6 +189,8 @@ func (s *Sharing) Validate() error {
 		return bad("TotalLimit", s.TotalLimit, "0 and above")
 	case !(s.DropRate >= 0 && s.DropRate <= 1):
 		return bad("DropRate", s.DropRate, "0 to 1")
+	case s.MaxVariables < 0:
+		return bad("MaxVariables", s.MaxVariables, "0 and above")
 	case s.DropBurst < 0 || s.DropBurst > 1_000_000:
 		return bad("DropBurst", s.DropBurst, "0 to 1,000,000")
 	case s.FragmentSize != 0 && (s.FragmentSize < minFragmentSize || s.FragmentSize > maxMaxMessage):
@@ -218,6 +235,12 @@ func (s *Sharing) withDefaults() Sharing {
 	}
 	if d.MaxMessage == 0 {
 		d.MaxMessage = defaultMaxMessage
+	}
+	if d.MaxClockJump == 0 {
+		d.MaxClockJump = defaultClockJump
+	}
+	if d.Compat {
+		d.MaxClockJump = math.MaxUint64
 	}
 	if d.DropBurst == 0 {
 		d.DropBurst = 1

@@ -82,6 +82,7 @@ const (
 	DropDomain                   // header: of a domain that is not read
 	DropDeadline                 // header: too old
 	DropReduced                  // header: reduced, where identities are checked
+	DropClock                    // header: the clock is too far ahead
 	DropFragment                 // fragment: contradicts itself or others
 	DropFragmentOld              // fragment: the rest did not come in time
 	DropFragmentFull             // fragment: no room to keep it
@@ -125,6 +126,7 @@ var drops = [Drops]struct{ stage, reason string }{
 	DropDomain:       {"header", "domain"},
 	DropDeadline:     {"header", "deadline"},
 	DropReduced:      {"header", "reduced"},
+	DropClock:        {"header", "clock"},
 	DropFragment:     {"fragment", "malformed"},
 	DropFragmentOld:  {"fragment", "expired"},
 	DropFragmentFull: {"fragment", "full"},
