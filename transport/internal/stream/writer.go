@@ -107,6 +107,7 @@ func (w *writer) sendWait(frame, part []byte, stop <-chan struct{}) bool {
 		failed := w.failed
 		w.mu.Unlock()
 		if failed {
+			w.more()
 			return false
 		}
 		select {
@@ -131,6 +132,7 @@ func (w *writer) more() {
 // fail is called with the lock held.
 func (w *writer) fail() {
 	w.failed, w.next, w.spare = true, nil, nil
+	w.more()
 	w.conn.Close() // which ends the reader, and that all the rest
 }
 
