@@ -34,8 +34,12 @@ type Program struct {
 
 // Compile binds a tree.
 func (e *Env) Compile(tree *karl.Program, function string) (*Program, *Error) {
+	return e.compile(tree, function, nil)
+}
+
+func (e *Env) compile(tree *karl.Program, function string, t *Trace) (*Program, *Error) {
 	p := &Program{Tree: tree, Function: function, Pure: true}
-	c := compiler{env: e, p: p, seen: map[*store.Record]access{}}
+	c := compiler{env: e, p: p, trace: t, seen: map[*store.Record]access{}}
 	body := karl.Fold(tree.Body)
 	_, p.list = karl.Unparen(body).(*karl.Sequence)
 	p.root = c.expr(body)
@@ -60,7 +64,8 @@ type compiler struct {
 	p              *Program
 	seen           map[*store.Record]access
 	depth, deepest int
-	effects        int // parts compiled so far that have effects
+	effects        int    // parts compiled so far that have effects
+	trace          *Trace // unless nil, nodes are compiled in their general forms and traced
 	err            *Error
 }
 
@@ -111,10 +116,10 @@ func intConstant(n karl.Node) (int64, bool) {
 }
 
 // static returns the record of a variable whose name has no braces, for a node
-// that reads it.
+// that reads it. In a program that is traced each variable is a node of its own.
 func (c *compiler) static(n karl.Node) (*store.Record, bool) {
 	name, ok := n.(*karl.Name)
-	if !ok || dynamic(name) {
+	if !ok || dynamic(name) || c.trace != nil {
 		return nil, false
 	}
 	return c.record(name, reads), true
@@ -129,6 +134,14 @@ func (c *compiler) expr(n karl.Node) node {
 	c.depth++
 	c.deepest = max(c.deepest, c.depth)
 	defer func() { c.depth-- }()
+	if c.trace != nil {
+		return c.traced(n)
+	}
+	return c.plain(n)
+}
+
+// plain compiles a node without a trace.
+func (c *compiler) plain(n karl.Node) node {
 	switch n := n.(type) {
 	case *karl.Literal:
 		return constant(n.Value)
@@ -402,6 +415,10 @@ func (f *Frame) apply(op karl.Op, x, y karl.Value, at karl.Span) karl.Value {
 // cond compiles a node for its truth.
 func (c *compiler) cond(n karl.Node) cond {
 	n = karl.Unparen(n)
+	if c.trace != nil && n != nil {
+		x := c.expr(n)
+		return func(f *Frame) bool { return x(f).IsTrue() }
+	}
 	switch n := n.(type) {
 	case nil:
 		return func(*Frame) bool { return false }

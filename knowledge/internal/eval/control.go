@@ -97,6 +97,9 @@ func (c *compiler) sequence(n *karl.Sequence) node {
 // instruction compiles one statement of a list.
 func (c *compiler) instruction(s karl.Node) instruction {
 	in := instruction{node: c.expr(s)}
+	if c.trace != nil {
+		return in
+	}
 	body := karl.Unparen(s)
 	set, add := opSet, opAdd
 	if b, ok := body.(*karl.Binary); ok && b.Op == karl.OpImplies {
