@@ -38,7 +38,7 @@ const maxTrace = 100_000
 
 // Explain evaluates a program as [Expression.EvaluateContext] does, with all its
 // effects, and returns what led to its value. The trace is there after a fault,
-// too. ctx and s may be nil. Other programs are none the slower for it.
+// too. s may be nil. Other programs are none the slower for it.
 func (b *Base) Explain(ctx context.Context, p *karl.Program, s *EvalSettings) (karl.Value, *Trace, error) {
 	t := eval.NewTrace(maxTrace)
 	b.lock("Base.Explain")

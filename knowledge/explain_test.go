@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, trace, err := kb.Explain(nil, p, nil)
+		_, trace, err := kb.Explain(context.Background(), p, nil)
 		var b strings.Builder
 		var write func([]*knowledge.Step, int)
 		write = func(steps []*knowledge.Step, depth int) {
@@ -104,7 +104,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	kb.Close()
-	if _, _, err := kb.Explain(nil, &karl.Program{}, nil); !errors.Is(err, knowledge.ErrClosed) {
+	if _, _, err := kb.Explain(context.Background(), &karl.Program{}, nil); !errors.Is(err, knowledge.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }
