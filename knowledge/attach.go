@@ -31,7 +31,7 @@ type Attachment struct {
 	done    sync.WaitGroup
 
 	counters counters
-	hashing  bool // own datagrams, or those that came before, are told by their hashes
+	hashing  bool // own datagrams are told by their hashes
 	limiting bool // there is a limit of bandwidth
 	seed     maphash.Seed
 	limiter  limiter
@@ -41,13 +41,13 @@ type Attachment struct {
 	lastSent int64 // newest time of insertion that was sent, for SendHistory
 
 	// Of the subscription's goroutine, or of the sender; guarded by mu.
-	mu       sync.Mutex
-	own      hashes // of what was published, the last 1,024
-	received hashes // of what arrived, two seconds
-	rate     limiter
+	mu   sync.Mutex
+	own  hashes // of what was published, the last 1,024
+	rate limiter
 
 	// Of the subscription's goroutine alone.
 	in        incoming
+	received  hashes        // of messages that may be sent on, two seconds
 	puzzledAt time.Duration // when a message that cannot be decoded was logged
 	leapedAt  time.Duration // when a message whose clock is too far ahead was logged
 	assembler *wire.Assembler

@@ -23,6 +23,7 @@ type incoming struct {
 	records   []inRecord
 	message   []byte
 	context   FilterContext
+	head      []byte // of a message, to be hashed
 }
 
 type inRecord struct {
@@ -41,8 +42,7 @@ func (a *Attachment) receive(m *transport.Message) {
 	c.received.Add(1)
 	c.receivedBytes.Add(uint64(len(m.Payload)))
 	now := a.b.now()
-	echo, seen := a.note(m.Payload, now)
-	if echo {
+	if a.note(m.Payload, now) {
 		c.drop(transport.DropEcho, 1)
 		return
 	}
@@ -68,7 +68,7 @@ func (a *Attachment) receive(m *transport.Message) {
 			return
 		}
 	}
-	a.process(message, m.Source, now, seen)
+	a.process(message, m.Source, now)
 }
 
 // puzzled logs a message whose filters are others than ours, once a minute.
@@ -79,23 +79,41 @@ func (a *Attachment) puzzled(source string, err error, now time.Duration) {
 	}
 }
 
-// note counts a datagram for the limits, and reports whether it is our own, and
-// whether it came before. Hashes are taken only where they are needed: headers
-// name their originator unless they are reduced, and a message that came before
-// matters to those who send it on.
-func (a *Attachment) note(datagram []byte, now time.Duration) (echo, seen bool) {
+// note counts a datagram for the limits, and reports whether it is our own. Hashes
+// are taken only where they are needed: headers name their originator unless they
+// are reduced, and what we sent on names another.
+func (a *Attachment) note(datagram []byte, now time.Duration) (echo bool) {
 	if !a.hashing && !a.limiting {
-		return false, false
+		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.rate.add(len(datagram), now)
-	if a.hashing {
-		hash := maphash.Bytes(a.seed, datagram)
-		echo = a.own.has(hash)
-		seen = a.received.add(hash, now)
+	return a.hashing && a.own.has(maphash.Bytes(a.seed, datagram))
+}
+
+// again reports whether a message that may be sent on has come before: directly, or
+// by way of somebody who sent it on, who gave it another TTL and its records other
+// times. What is left of it is hashed.
+func (a *Attachment) again(h *wire.Header, message []byte, now time.Duration) bool {
+	var hash maphash.Hash
+	hash.SetSeed(a.seed)
+	head := *h
+	head.TTL, head.Size = 0, 0
+	a.in.head = head.Append(a.in.head[:0])
+	hash.Write(a.in.head)
+	updates := wire.ReadUpdates(message[h.Len():], h.Updates)
+	for r := (wire.Record{}); ; {
+		rest := updates.Rest()
+		if !updates.Next(&r) {
+			break
+		}
+		record := rest[:len(rest)-len(updates.Rest())]
+		timeAt := wire.RecordTime(record)
+		hash.Write(record[:timeAt])
+		hash.Write(record[timeAt+8:])
 	}
-	return echo, seen
+	return a.received.add(hash.Sum64(), now)
 }
 
 // trusts reports whether a name, an endpoint or an originator, may be heard.
@@ -124,9 +142,8 @@ func (a *Attachment) admitHeader(h *wire.Header, now time.Duration) (transport.D
 	return 0, true
 }
 
-// process takes a whole message, decoded. seen says that the same datagram came
-// before.
-func (a *Attachment) process(message []byte, source string, now time.Duration, seen bool) {
+// process takes a whole message, decoded.
+func (a *Attachment) process(message []byte, source string, now time.Duration) {
 	c, in := &a.counters, &a.in
 	h, err := wire.ParseHeader(message)
 	if err != nil || h.Kind == wire.Fragment {
@@ -143,6 +160,10 @@ func (a *Attachment) process(message []byte, source string, now time.Duration, s
 	}
 	if h.Clock > store.MaxClock {
 		c.drop(transport.DropStale, 1)
+		return
+	}
+	if h.TTL > 0 && a.again(&h, message, now) {
+		c.drop(transport.DropRebroadcast, 1)
 		return
 	}
 	in.records = in.records[:0]
@@ -190,7 +211,7 @@ func (a *Attachment) process(message []byte, source string, now time.Duration, s
 		a.meet(&h, now)
 	}
 	if h.TTL > 0 && a.share.ParticipantTTL > 0 && len(in.records) > 0 {
-		a.rebroadcast(&h, now, seen)
+		a.rebroadcast(&h, now)
 	}
 	clear(in.records)
 	finished = true
@@ -370,10 +391,10 @@ func greater(r *store.Record, v karl.Value) bool {
 
 // rebroadcast sends a message on, as it came but for the records that filters
 // changed and a lower TTL.
-func (a *Attachment) rebroadcast(h *wire.Header, now time.Duration, seen bool) {
+func (a *Attachment) rebroadcast(h *wire.Header, now time.Duration) {
 	in := &a.in
 	ttl := min(a.share.ParticipantTTL, h.TTL-1)
-	if ttl == 0 || a.share.ParticipantTTL < h.TTL || seen || a.above(now) || a.share.NoSending {
+	if ttl == 0 || a.share.ParticipantTTL < h.TTL || a.above(now) || a.share.NoSending {
 		a.counters.drop(transport.DropRebroadcast, 1)
 		return
 	}

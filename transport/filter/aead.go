@@ -16,12 +16,13 @@ import (
 // AEAD seals datagrams with XChaCha20-Poly1305: who does not have a key can
 // neither read nor make nor change one, and one that came before does not come
 // again. All who have a key can do all of that, as each other: it tells members
-// from strangers, not members from members. It may be used by many goroutines, and
-// by several links; each AEAD is a session of its own.
+// from strangers, not members from members. It may be used by many goroutines, but
+// each link needs one of its own: of two that hear the same datagram and share an
+// AEAD, one would take it for replayed. Each AEAD is a session of its own.
 //
 // A sealed datagram is a filter header of 20 bytes with the id "aead1", the id of
 // the key (4 bytes), the session (8), the sequence (8), and the sealed content with
-// its tag (16). Numbers are big-endian. The nonce is session, sequence and zeros;
+// its tag (16). Numbers are little-endian. The nonce is session, sequence and zeros;
 // all 40 bytes before the content are authenticated with it. Keys have ids, so that
 // they can be replaced without a pause: add the new key everywhere, then let every
 // sender use it, then remove the old one.
@@ -84,7 +85,7 @@ func NewAEAD(id uint32, secret []byte) (*AEAD, error) {
 	var b [8]byte
 	for a.session == 0 {
 		rand.Read(b[:])
-		a.session = binary.BigEndian.Uint64(b[:])
+		a.session = binary.LittleEndian.Uint64(b[:])
 	}
 	if err := a.AddKey(id, secret); err != nil {
 		return nil, err
@@ -171,9 +172,9 @@ func (a *AEAD) Seal(dst, datagram []byte) ([]byte, error) {
 	k := a.sending.Load()
 	from := len(dst)
 	dst = appendHeader(dst, aeadHead-headerSize+len(datagram)+chacha20poly1305.Overhead)
-	dst = binary.BigEndian.AppendUint32(dst, k.id)
-	dst = binary.BigEndian.AppendUint64(dst, a.session)
-	dst = binary.BigEndian.AppendUint64(dst, a.sequence.Add(1))
+	dst = binary.LittleEndian.AppendUint32(dst, k.id)
+	dst = binary.LittleEndian.AppendUint64(dst, a.session)
+	dst = binary.LittleEndian.AppendUint64(dst, a.sequence.Add(1))
 	head := dst[from:]
 	nonce := nonces.Get().(*[chacha20poly1305.NonceSizeX]byte)
 	defer nonces.Put(nonce)
@@ -187,7 +188,7 @@ var nonces = sync.Pool{New: func() any { return new([chacha20poly1305.NonceSizeX
 
 // appendHeader appends a filter header, as package wire makes it.
 func appendHeader(dst []byte, size int) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(size))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(size))
 	return append(dst, 'a', 'e', 'a', 'd', '1', 0, 0, 0, 0, 1, 0, 0)
 }
 
@@ -200,9 +201,9 @@ func (a *AEAD) Open(dst, datagram []byte) ([]byte, error) {
 		return nil, transport.ErrUnknownKey
 	}
 	head, sealed := datagram[:aeadHead], datagram[aeadHead:]
-	id := binary.BigEndian.Uint32(head[headerSize:])
-	of := sessionKey{id, binary.BigEndian.Uint64(head[headerSize+4:])}
-	sequence := binary.BigEndian.Uint64(head[headerSize+12:])
+	id := binary.LittleEndian.Uint32(head[headerSize:])
+	of := sessionKey{id, binary.LittleEndian.Uint64(head[headerSize+4:])}
+	sequence := binary.LittleEndian.Uint64(head[headerSize+12:])
 	a.mu.Lock()
 	k, w := a.keys[id], a.sessions[of]
 	replayed := w != nil && w.came(sequence)
@@ -223,7 +224,7 @@ func (a *AEAD) Open(dst, datagram []byte) ([]byte, error) {
 		a.forged.Add(1)
 		return nil, transport.ErrForged
 	}
-	if !a.note(of, sequence) {
+	if !a.note(k, of, sequence) {
 		a.replayed.Add(1)
 		return nil, transport.ErrReplayed
 	}
@@ -242,10 +243,14 @@ func (w *window) came(sequence uint64) bool {
 	return w.seen[sequence/64%(replayWindow/64)]&(1<<(sequence%64)) != 0
 }
 
-// note remembers an authentic sequence, and returns false if it came meanwhile.
-func (a *AEAD) note(of sessionKey, sequence uint64) bool {
+// note remembers an authentic sequence, and returns false if it came meanwhile, or
+// its key is gone.
+func (a *AEAD) note(k *key, of sessionKey, sequence uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.keys[of.key] != k {
+		return false
+	}
 	w := a.sessions[of]
 	if w == nil {
 		if len(a.sessions) >= maxSessions {

@@ -201,7 +201,8 @@ func TestAEAD(t *testing.T) {
 		}
 		sealed = append(sealed, d)
 	}
-	if want := "aead1\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x05"; string(sealed[0][8:24]) != want || binary.BigEndian.Uint64(sealed[0][32:]) != 1 {
+	want := append(wire.AppendFilterHeader(nil, "aead1", len(sealed[0])-wire.FilterHeaderSize), 5, 0, 0, 0)
+	if !bytes.HasPrefix(sealed[0], want) || binary.LittleEndian.Uint64(sealed[0][32:]) != 1 {
 		t.Errorf("the head is %q", sealed[0][:40])
 	}
 	open := func(i int) error {

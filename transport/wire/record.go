@@ -182,4 +182,7 @@ func ParseRecord(b []byte, r *Record) (rest []byte, err error) {
 	return rest, nil
 }
 
+// RecordTime returns the offset of the time in a record that ParseRecord has read.
+func RecordTime(record []byte) int { return 4 + int(order.Uint32(record)) + 8 }
+
 func clip(name []byte) []byte { return name[:min(len(name), 64)] }
