@@ -11,6 +11,7 @@
 //	karl test [--junit FILE] FILE...
 //	karl fmt [-l] [-w] [-d] FILE...
 //	karl ast [--json | --dot] FILE
+//	karl lsp
 //	karl explain [--json] [--set NAME=VALUE]... [--init EXPR]... EXPR|FILE
 //	karl packet [--json] [SECRETS] FILE...
 //	karl keygen [--out FILE]
@@ -28,6 +29,7 @@
 // fmt prints programs in the one layout that all share, or with -w writes them so;
 // -l lists the files that differ and -d shows how. ast prints the tree of a program.
 // explain evaluates a program and prints which conditions were true and what changed.
+// lsp serves an editor.
 // test runs programs that say what they must do, and doc describes the language.
 //
 // NETWORK is --multicast GROUP:PORT, --broadcast ADDR:PORT, or --udp HOST:PORT to
@@ -78,6 +80,7 @@ type cli struct {
 	Test    testCmd    `cmd:"" help:"Run test files: programs with what they must do."`
 	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
 	AST     astCmd     `cmd:"" name:"ast" help:"Print the tree of a program."`
+	LSP     lspCmd     `cmd:"" name:"lsp" help:"Serve an editor over standard input and output."`
 	Explain explainCmd `cmd:"" help:"Evaluate a program and say why it came to what it did."`
 	Keygen  keygenCmd  `cmd:"" help:"Make a key for --aead-key-file or --aes-key-file."`
 	Doc     docCmd     `cmd:"" help:"Describe the language by topics."`
