@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -127,6 +128,12 @@ func TestBomb(t *testing.T) {
 	}
 	if out, err := (filter.LZ4{}).Decode(nil, bomb, 64<<20); err != nil || len(out) != 64<<20 {
 		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	for range 100 { // each with new room, once the collector has emptied the pool
+		runtime.GC()
+		if _, err := (filter.LZ4{}).Decode(nil, []byte("\x10x"), 0); !errors.Is(err, filter.ErrLimit) {
+			t.Fatal(err)
+		}
 	}
 	for _, bad := range []string{"", "\x10", "\xf0\xff", "\x0f\x00\x00"} {
 		if _, err := (filter.LZ4{}).Decode(nil, []byte(bad), 100); !errors.Is(err, filter.ErrContent) && !errors.Is(err, filter.ErrLimit) {

@@ -83,8 +83,8 @@ func (LZ4) Decode(dst, src []byte, limit int) ([]byte, error) {
 	defer scratch.Put(buf)
 	// Most messages get a few times shorter, so the first room is small.
 	for room := min(limit, 8*len(src)+64); ; room = min(limit, 8*room) {
-		if cap(*buf) < room {
-			*buf = make([]byte, room)
+		if cap(*buf) < room || *buf == nil { // the library takes no nil
+			*buf = make([]byte, max(room, 64))
 		}
 		n, err := lz4.UncompressBlock(src, (*buf)[:room])
 		switch {
