@@ -66,7 +66,7 @@ func Kinds(kinds ...karl.Kind) knowledge.RecordFilter {
 	}
 }
 
-// maxRated is how many variables a Rate remembers, and half of how many at most.
+// maxRated is how many variables a Rate remembers; sometimes twice as many.
 const maxRated = 32_768
 
 // Rate lets each variable through so many times a second, one after the other, and

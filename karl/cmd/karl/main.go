@@ -15,6 +15,7 @@
 //	karl explain [--json] [--set NAME=VALUE]... [--init EXPR]... EXPR|FILE
 //	karl packet [--json] [SECRETS] FILE...
 //	karl keygen [--out FILE]
+//	karl registry --udp HOST:PORT
 //	karl doc [TOPIC]
 //	karl get --control ADDR [--json] NAME...
 //	karl set --control ADDR NAME=VALUE...
@@ -33,7 +34,7 @@
 // test runs programs that say what they must do, and doc describes the language.
 //
 // NETWORK is --multicast GROUP:PORT, --broadcast ADDR:PORT, or --udp HOST:PORT to
-// listen and --peer HOST:PORT to send to; run takes it too. watch shows what changes among the
+// listen and --peer HOST:PORT to send to, or --registry IP:PORT to find the peers; run takes it too. watch shows what changes among the
 // peers, pub sends variables, wait returns when an expression is true of what
 // the peers know, and packet decodes captured messages. SECRETS, which go with NETWORK
 // too, are --lz4, --aes-password TEXT or --aes-key-file FILE for MADARA's filters, and
@@ -70,24 +71,25 @@ Exit codes: 0 ok, 1 --until or wait not reached, a bad packet, a finding or a fi
 
 // cli is the command line. A new subcommand is a field here.
 type cli struct {
-	Eval    evalCmd    `cmd:"" help:"Evaluate programs given as arguments and print the value of the last."`
-	Run     runCmd     `cmd:"" help:"Run program files, once or on a schedule."`
-	REPL    replCmd    `cmd:"" name:"repl" help:"Try programs at a prompt."`
-	Watch   watchCmd   `cmd:"" help:"Show what changes in a network."`
-	Pub     pubCmd     `cmd:"" help:"Send variables to a network."`
-	Wait    waitCmd    `cmd:"" help:"Wait until an expression is true of what a network knows."`
-	Check   checkCmd   `cmd:"" help:"Say what is likely wrong in program files, without running them."`
-	Test    testCmd    `cmd:"" help:"Run test files: programs with what they must do."`
-	Fmt     fmtCmd     `cmd:"" help:"Lay out program files in the one way that all share."`
-	AST     astCmd     `cmd:"" name:"ast" help:"Print the tree of a program."`
-	LSP     lspCmd     `cmd:"" name:"lsp" help:"Serve an editor over standard input and output."`
-	Explain explainCmd `cmd:"" help:"Evaluate a program and say why it came to what it did."`
-	Keygen  keygenCmd  `cmd:"" help:"Make a key for --aead-key-file or --aes-key-file."`
-	Doc     docCmd     `cmd:"" help:"Describe the language by topics."`
-	Packet  packetCmd  `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
-	Get     getCmd     `cmd:"" help:"Print variables of a knowledge base that serves."`
-	Set     setCmd     `cmd:"" help:"Write variables of a knowledge base that serves."`
-	Version versionCmd `cmd:"" help:"Print the version of the command."`
+	Eval     evalCmd     `cmd:"" help:"Evaluate programs given as arguments and print the value of the last."`
+	Run      runCmd      `cmd:"" help:"Run program files, once or on a schedule."`
+	REPL     replCmd     `cmd:"" name:"repl" help:"Try programs at a prompt."`
+	Watch    watchCmd    `cmd:"" help:"Show what changes in a network."`
+	Pub      pubCmd      `cmd:"" help:"Send variables to a network."`
+	Wait     waitCmd     `cmd:"" help:"Wait until an expression is true of what a network knows."`
+	Check    checkCmd    `cmd:"" help:"Say what is likely wrong in program files, without running them."`
+	Test     testCmd     `cmd:"" help:"Run test files: programs with what they must do."`
+	Fmt      fmtCmd      `cmd:"" help:"Lay out program files in the one way that all share."`
+	AST      astCmd      `cmd:"" name:"ast" help:"Print the tree of a program."`
+	LSP      lspCmd      `cmd:"" name:"lsp" help:"Serve an editor over standard input and output."`
+	Explain  explainCmd  `cmd:"" help:"Evaluate a program and say why it came to what it did."`
+	Registry registryCmd `cmd:"" help:"Let agents find each other."`
+	Keygen   keygenCmd   `cmd:"" help:"Make a key for --aead-key-file or --aes-key-file."`
+	Doc      docCmd      `cmd:"" help:"Describe the language by topics."`
+	Packet   packetCmd   `cmd:"" help:"Decode captured messages and say what is wrong with bad ones."`
+	Get      getCmd      `cmd:"" help:"Print variables of a knowledge base that serves."`
+	Set      setCmd      `cmd:"" help:"Write variables of a knowledge base that serves."`
+	Version  versionCmd  `cmd:"" help:"Print the version of the command."`
 }
 
 // process is what a subcommand has of its surroundings.

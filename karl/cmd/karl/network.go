@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/madara-go/madara/knowledge"
+	"github.com/madara-go/madara/knowledge/filter"
 	"github.com/madara-go/madara/transport"
 	"github.com/madara-go/madara/transport/udp"
 	"github.com/madara-go/madara/transport/wire"
@@ -17,21 +19,24 @@ import (
 
 // network is the flags of a transport.
 type network struct {
-	UDP        []string `name:"udp" sep:"none" placeholder:"HOST:PORT" help:"Listen at this address over UDP; :4150 is port 4150 of all of the host's addresses. Given again it names a peer, as in MADARA."`
-	Peer       []string `sep:"none" placeholder:"HOST:PORT" help:"Send to this peer over UDP. May be repeated. Without --udp a free port is listened at."`
-	Multicast  string   `placeholder:"GROUP:PORT" help:"Join a multicast group, as 239.255.0.1:4150."`
-	Broadcast  string   `placeholder:"ADDR:PORT" help:"Listen at this port and send to all hosts of a network, as 192.168.1.255:15000."`
-	Interface  string   `placeholder:"NAME" help:"Network interface of --multicast. The default is the system's choice, and the loopback interface where it has none."`
-	TTL        *int     `name:"ttl" placeholder:"N" help:"Routers that multicast may pass, up to 255; the default is 1, the local network."`
-	Domain     string   `placeholder:"NAME" help:"Group of agents that messages are for; the default is KaRL."`
-	ReadDomain []string `sep:"none" placeholder:"NAME" help:"Listen to this domain instead of --domain. May be repeated."`
-	ID         string   `name:"id" placeholder:"NAME" help:"Name among the peers; the default is random. Two with one name do not hear each other."`
+	UDP         []string `name:"udp" sep:"none" placeholder:"HOST:PORT" help:"Listen at this address over UDP; :4150 is port 4150 of all of the host's addresses. Given again it names a peer, as in MADARA."`
+	Peer        []string `sep:"none" placeholder:"HOST:PORT" help:"Send to this peer over UDP. May be repeated. Without --udp a free port is listened at."`
+	Multicast   string   `placeholder:"GROUP:PORT" help:"Join a multicast group, as 239.255.0.1:4150."`
+	Broadcast   string   `placeholder:"ADDR:PORT" help:"Listen at this port and send to all hosts of a network, as 192.168.1.255:15000."`
+	Registry    []string `sep:"none" placeholder:"IP:PORT" help:"Find the peers by a registry (karl registry). May be repeated."`
+	Interface   string   `placeholder:"NAME" help:"Network interface of --multicast. The default is the system's choice, and the loopback interface where it has none."`
+	TTL         *int     `name:"ttl" placeholder:"N" help:"Routers that multicast may pass, up to 255; the default is 1, the local network."`
+	Domain      string   `placeholder:"NAME" help:"Group of agents that messages are for; the default is KaRL."`
+	ReadDomain  []string `sep:"none" placeholder:"NAME" help:"Listen to this domain instead of --domain. May be repeated."`
+	ID          string   `name:"id" placeholder:"NAME" help:"Name among the peers; the default is random. Two with one name do not hear each other."`
+	Trusted     []string `sep:"none" placeholder:"NAME" help:"Hear only peers of this name, or of this IP:PORT. May be repeated."`
+	Rebroadcast uint8    `placeholder:"N" help:"Let messages go N hops, and send those of others on that may go as far or less; the default is 0."`
 	secrets
 }
 
 // given reports whether there is to be a transport.
 func (n *network) given() bool {
-	return len(n.UDP) > 0 || len(n.Peer) > 0 || n.Multicast != "" || n.Broadcast != ""
+	return len(n.UDP) > 0 || len(n.Peer) > 0 || n.Multicast != "" || n.Broadcast != "" || len(n.Registry) > 0
 }
 
 // peers returns to whom messages are sent over UDP.
@@ -46,11 +51,15 @@ func (n *network) peers() []string {
 func (n *network) check(required bool) error {
 	switch {
 	case required && !n.given():
-		return fmt.Errorf("no network: want --multicast, --broadcast, --udp or --peer")
+		return fmt.Errorf("no network: want --multicast, --broadcast, --udp, --peer or --registry")
 	case n.Multicast != "" && (len(n.UDP) > 0 || len(n.Peer) > 0):
 		return fmt.Errorf("--multicast does not go with --udp and --peer")
 	case n.Broadcast != "" && (n.Multicast != "" || len(n.UDP) > 0 || len(n.Peer) > 0):
 		return fmt.Errorf("--broadcast does not go with --multicast, --udp and --peer")
+	case len(n.Registry) > 0 && (n.Multicast != "" || n.Broadcast != "" || len(n.peers()) > 0):
+		return fmt.Errorf("--registry goes with --udp alone, or nothing")
+	case !n.given() && (len(n.Trusted) > 0 || n.Rebroadcast > 0):
+		return fmt.Errorf("--trusted and --rebroadcast go with a network only")
 	case n.Multicast == "" && n.Interface != "":
 		return fmt.Errorf("--interface goes with --multicast only")
 	case n.Multicast == "" && n.TTL != nil:
@@ -58,9 +67,9 @@ func (n *network) check(required bool) error {
 	case n.TTL != nil && (*n.TTL < 1 || *n.TTL > 255):
 		return fmt.Errorf("--ttl %d: want 1 to 255", *n.TTL)
 	case !n.given() && n.secrets.given():
-		return fmt.Errorf("--lz4, --aes-password, --aes-key-file and --aead-key-file go with --multicast, --broadcast, --udp or --peer only")
+		return fmt.Errorf("--lz4, --aes-password, --aes-key-file and --aead-key-file go with --multicast, --broadcast, --udp, --peer or --registry only")
 	case !n.given() && (n.Domain != "" || len(n.ReadDomain) > 0 || n.ID != ""):
-		return fmt.Errorf("--domain, --read-domain and --id go with --multicast, --broadcast, --udp or --peer only")
+		return fmt.Errorf("--domain, --read-domain and --id go with --multicast, --broadcast, --udp, --peer or --registry only")
 	case len(n.Domain) > wire.MaxDomain:
 		return fmt.Errorf("--domain %s: %d bytes, at most %d are allowed", n.Domain, len(n.Domain), wire.MaxDomain)
 	case len(n.ID) > wire.MaxOriginator:
@@ -116,6 +125,8 @@ func (n *network) open() (transport.Event, error) {
 	listen, flag := ":0", "--peer "+strings.Join(n.Peer, " --peer ")
 	if len(n.UDP) > 0 {
 		listen, flag = n.UDP[0], "--udp "+n.UDP[0]
+	} else if len(n.Registry) > 0 {
+		flag = "--registry"
 	} else if strings.HasPrefix(n.Peer[0], "[") {
 		listen = "[::]:0"
 	}
@@ -129,7 +140,8 @@ func (n *network) open() (transport.Event, error) {
 // connection is a base's place in a network.
 type connection struct {
 	link  transport.Event
-	share *knowledge.Attachment
+	share interface{ Stats() transport.Stats }
+	leave func() error // the registry
 }
 
 // connect attaches the base to the network.
@@ -149,16 +161,43 @@ func (s *session) connect(n *network, share knowledge.Sharing) error {
 	}
 	share.Filters = filters
 	share.Domain, share.ReadDomains = n.Domain, n.ReadDomain
+	share.Trusted, share.TTL, share.ParticipantTTL = n.Trusted, n.Rebroadcast, n.Rebroadcast
+	if len(n.Registry) > 0 {
+		r, err := filter.JoinRegistry(s.kb, link.(filter.Link), n.Registry, share, &filter.RegistrySettings{Domain: n.Domain})
+		if err != nil {
+			link.Close()
+			return failf(exitUsage, "--registry: %w", err)
+		}
+		s.net = &connection{link, r, r.Close}
+		return nil
+	}
 	a, err := s.kb.Attach(link, &share)
 	if err != nil {
 		link.Close()
 		return fail(exitIO, err)
 	}
-	s.net = &connection{link, a}
+	s.net = &connection{link, a, nil}
 	return nil
 }
 
 func (c *connection) close() { c.link.Close() }
+
+// registered waits until a registry has told of others, or for a moment.
+func (s *session) registered(ctx context.Context, n *network) {
+	if len(n.Registry) == 0 {
+		return
+	}
+	prefix := "domain." + cmp.Or(n.Domain, "KaRL") + ".endpoints."
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		others := 0
+		for range s.kb.All(prefix) {
+			others++
+		}
+		if others > 1 { // one is this
+			return
+		}
+	}
+}
 
 // stats adds what the link dropped to what the base's share did.
 func (c *connection) stats() transport.Stats {

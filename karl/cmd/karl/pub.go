@@ -51,7 +51,7 @@ func (c *pubCmd) Validate() error {
 	if err := c.network.check(true); err != nil {
 		return err
 	}
-	if c.Multicast == "" && c.Broadcast == "" && len(c.peers()) == 0 {
+	if c.Multicast == "" && c.Broadcast == "" && len(c.Registry) == 0 && len(c.peers()) == 0 {
 		return fmt.Errorf("nobody to send to: want --peer, or --udp once more")
 	}
 	return nil
@@ -75,6 +75,7 @@ func (c *pubCmd) Run(p *process) error {
 	if err := s.connect(&c.network, knowledge.Sharing{}); err != nil {
 		return err
 	}
+	s.registered(ctx, &c.network)
 	mine := map[string]karl.Value{}
 	for i := range c.Set {
 		name := c.assignments().name(i)

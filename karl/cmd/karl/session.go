@@ -181,6 +181,9 @@ func newSession(p *process, f *flags, more ...knowledge.Option) *session {
 }
 
 func (s *session) close() {
+	if s.net != nil && s.net.leave != nil {
+		s.net.leave()
+	}
 	s.kb.Close()
 	if s.net != nil {
 		s.net.close()
