@@ -122,9 +122,10 @@ func (p *process) read(file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, limit))
 }
 
-// withoutShebang blanks a first line that starts with #!, so that all positions
-// stay as they are.
+// withoutShebang takes a byte order mark away, and blanks a first line that starts
+// with #!, so that all positions stay as they are.
 func withoutShebang(src string) string {
+	src = strings.TrimPrefix(src, "\ufeff")
 	if !strings.HasPrefix(src, "#!") {
 		return src
 	}
