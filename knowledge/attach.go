@@ -5,6 +5,7 @@ import (
 	"github.com/madara-go/madara/knowledge/internal/store"
 	"hash/maphash"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,9 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 	a.domain = []byte(a.share.Domain)
 	if event.Topics() {
 		a.topic = a.share.Domain
+		if strings.Contains(a.topic, "*") {
+			return nil, store.Errorf(ErrSharing, "knowledge.Sharing.Domain is %q, which stands for many on a transport with topics; allowed is a text without *", a.topic)
+		}
 	}
 	a.chain = wire.Chain(a.share.Filters)
 	for _, d := range a.share.ReadDomains {
@@ -135,7 +139,11 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 	b.sender.histories = b.sender.histories || a.share.SendHistory
 	b.unlock()
 	if !a.share.NoReceiving {
-		sub, err := event.Subscribe(a.topic, &transport.SubscribeOptions{Depth: a.share.Depth, Policy: a.share.Policy}, a.receive)
+		topic := a.topic
+		if event.Topics() && (len(a.reads) != 1 || !a.reads[topic]) {
+			topic = "*" // all, of which the headers tell those that are read
+		}
+		sub, err := event.Subscribe(topic, &transport.SubscribeOptions{Depth: a.share.Depth, Policy: a.share.Policy}, a.receive)
 		if err != nil {
 			a.detach()
 			return nil, err

@@ -177,7 +177,7 @@ func TestAttack(t *testing.T) {
 					s.Sealer = good(filter.NewAEAD(1, key))
 				}
 				link := good(n.Open(&s))
-				kb := knowledge.New(knowledge.WithID(fmt.Sprint("honest", i)), knowledge.WithLimits(knowledge.Limits{Variables: 2000}))
+				kb := knowledge.New(knowledge.WithID(fmt.Sprint("honest", i)), knowledge.WithLimits(knowledge.Limits{Variables: 100}))
 				t.Cleanup(func() { kb.Close(); link.Close() })
 				kbs, links = append(kbs, kb), append(links, link)
 				shares = append(shares, good(kb.Attach(link, nil)))

@@ -34,11 +34,14 @@ func TestWatch(t *testing.T) {
 		kb.Clear("agent.3")
 		var told []string
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan bool)
+		done, hold := make(chan bool), make(chan bool)
 		go func() {
 			defer close(done)
 			for c := range kb.Watch(ctx, "agent.*", "exact") {
 				told = append(told, text(c))
+				if c.Name == "agent.hold" {
+					<-hold
+				}
 			}
 		}()
 		expect := func(what, want string) {
@@ -77,10 +80,13 @@ func TestWatch(t *testing.T) {
 		kb.Reset()
 		expect("Reset", "reset")
 		do("agent.2.x = 1", "agent.2.x=1")
+		kb.Set("agent.hold", karl.Int(1))
+		synctest.Wait()
 		kb.Set("exact", karl.Int(1))
 		kb.Reset() // what it takes away before it was told is not told
 		kb.Set("exact", karl.Int(2))
-		expect("around a reset", "reset, exact=2")
+		hold <- true
+		expect("around a reset", "agent.hold=1, reset, exact=2")
 		cancel()
 		<-done
 		do("agent.2.x = 1", "")
