@@ -43,7 +43,7 @@ func TestRebroadcastFleets(t *testing.T) {
 					kbs = append(kbs, kb)
 					good(kb.Attach(l, &knowledge.Sharing{
 						Domain: "rebroadcast", // not what others on this host may send to a port that they knew
-						TTL: uint8(ttl), ParticipantTTL: 5, Depth: 4096,
+						TTL:    uint8(ttl), ParticipantTTL: 5, Depth: 4096,
 						ReceiveFilters: []knowledge.RecordFilter{func(_ *knowledge.FilterContext, name string, v karl.Value) (karl.Value, bool) {
 							counts[name]++
 							return v, true
