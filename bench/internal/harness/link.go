@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
@@ -178,12 +179,23 @@ func Available(kind string, payload int) error {
 // MaxPayload is the longest payload over streams and within a process.
 const MaxPayload = 16 << 20
 
-// freePort returns a port that nobody listens on now.
+// freePort returns a port that nobody listens on now, over TCP or UDP, and that
+// systems do not give to those who ask for any.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var failed error
+	for range 100 {
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(20_000+rand.IntN(12_000)))
+		l, err := net.Listen("tcp4", at)
+		if err == nil {
+			l.Close()
+			var c net.PacketConn
+			if c, err = net.ListenPacket("udp4", at); err == nil {
+				c.Close()
+				_, port, _ := net.SplitHostPort(at)
+				return port, nil
+			}
+		}
+		failed = err
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+	return "", failed
 }
