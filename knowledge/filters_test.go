@@ -168,3 +168,42 @@ func TestFiltersDisagree(t *testing.T) {
 		})
 	}
 }
+
+// again is a sealer that seals every datagram to the same bytes, the first: who
+// hears the second hears what was recorded.
+type again struct {
+	*filter.AEAD
+	first []byte
+}
+
+func (a *again) Seal(dst, datagram []byte) ([]byte, error) {
+	if a.first == nil {
+		a.first = good(a.AEAD.Seal(nil, datagram))
+	}
+	return append(dst, a.first...), nil
+}
+
+// TestReplayed sends a recorded datagram over all links that seal: they count it
+// as what it is.
+func TestReplayed(t *testing.T) {
+	for _, link := range []string{"inproc", "udp", "tcp"} {
+		t.Run(link, func(t *testing.T) {
+			var s [2]transport.Settings
+			s[0].Sealer = &again{AEAD: good(filter.NewAEAD(1, make([]byte, 32)))}
+			s[1].Sealer = good(filter.NewAEAD(1, make([]byte, 32)))
+			from, to := links[link](t, s[0], s[1])
+			a, _, receiver := share(t, from, to, nil, nil)
+			for i := range 3 {
+				a.Set("x", karl.Int(int64(i)))
+				if err := a.Send(soon(t)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for end := time.Now().Add(20 * time.Second); to.Stats().Drops[transport.DropReplayed] < 2; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("not counted: %v; %v", receiver.Stats(), to.Stats())
+				}
+			}
+		})
+	}
+}

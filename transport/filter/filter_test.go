@@ -11,8 +11,10 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"golang.org/x/crypto/chacha20poly1305"
 	"pgregory.net/rapid"
 
 	"github.com/madara-go/madara/transport"
@@ -191,6 +193,9 @@ func TestKeys(t *testing.T) {
 	if len(a) != 32 || bytes.Equal(a, b) {
 		t.Error("the salt does not matter")
 	}
+	if got := hex.EncodeToString(a); got != "81e35af8ab63be8bac65ca54dcf9e2a927048ff503a7a438c469ccf8ef78cdaa" {
+		t.Errorf("fleets have other keys than before: %s", got)
+	}
 	for _, c := range [][2]string{{"short", "fleet one"}, {"correct horse", "salt"}} {
 		if _, err := filter.PasswordKey(c[0], c[1]); !errors.Is(err, filter.ErrKey) {
 			t.Errorf("%q: %v", c, err)
@@ -263,6 +268,60 @@ func TestAEAD(t *testing.T) {
 	}
 }
 
+// TestLayout seals and opens with the cipher itself, by the layout that is written
+// in transport/doc/wire.md.
+func TestLayout(t *testing.T) {
+	secret := bytes.Repeat([]byte{9}, 32)
+	bare := must(chacha20poly1305.NewX(secret))
+	a := must(filter.NewAEAD(0x01020304, secret))
+	build := func(session, sequence uint64, content string) []byte {
+		head := wire.AppendFilterHeader(nil, "aead1", 20+len(content)+16)
+		head = binary.LittleEndian.AppendUint32(head, 0x01020304)
+		head = binary.LittleEndian.AppendUint64(head, session)
+		head = binary.LittleEndian.AppendUint64(head, sequence)
+		nonce := append(bytes.Clone(head[24:40]), make([]byte, 8)...)
+		return bare.Seal(bytes.Clone(head), nonce, []byte(content), head)
+	}
+	if out, err := a.Open(nil, build(77, 1, "content")); err != nil || string(out) != "content" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := a.Open(nil, build(78, 0, "content")); !errors.Is(err, transport.ErrReplayed) {
+		t.Errorf("sequence 0: %v", err)
+	}
+	d := must(a.Seal(nil, []byte("content")))
+	if want := build(binary.LittleEndian.Uint64(d[24:]), 1, "content"); !bytes.Equal(d, want) {
+		t.Errorf("sealed\n%x, want\n%x", d, want)
+	}
+}
+
+// TestOpenTogether opens each datagram by several goroutines: one gets it.
+func TestOpenTogether(t *testing.T) {
+	secret := make([]byte, 32)
+	a, b := must(filter.NewAEAD(1, secret)), must(filter.NewAEAD(1, secret))
+	content := make([]byte, 20_000)
+	for range 300 {
+		d := must(a.Seal(nil, content))
+		start := make(chan struct{})
+		var opened atomic.Int32
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				<-start
+				if _, err := b.Open(nil, d); err == nil {
+					opened.Add(1)
+				} else if !errors.Is(err, transport.ErrReplayed) {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		all.Wait()
+		if n := opened.Load(); n != 1 {
+			t.Fatalf("opened %d times", n)
+		}
+	}
+}
+
 // TestChangedInTransit is what a changed bit does to either.
 func TestChangedInTransit(t *testing.T) {
 	if _, err := (wire.Chain{password()}).Decode(fixture(t, "case_aes_bit_flip.bin"), 1<<20); err != nil {
@@ -329,17 +388,19 @@ func TestSessionsAreBounded(t *testing.T) {
 	if s := b.Stats(); s.Sessions != 1 {
 		t.Errorf("strangers made sessions: %d", s.Sessions)
 	}
+	previous := first
 	for range 5000 {
 		b.Open(nil, must(must(filter.NewAEAD(1, secret)).Seal(nil, []byte("z"))))
-		if _, err := b.Open(nil, must(honest.Seal(nil, []byte("x")))); err != nil {
+		if _, err := b.Open(nil, previous); !errors.Is(err, transport.ErrReplayed) {
+			t.Fatalf("a session in use was forgotten: %v", err)
+		}
+		previous = must(honest.Seal(nil, []byte("x")))
+		if _, err := b.Open(nil, previous); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if s := b.Stats(); s.Sessions != 4096 {
 		t.Errorf("%d sessions", s.Sessions)
-	}
-	if _, err := b.Open(nil, first); !errors.Is(err, transport.ErrReplayed) {
-		t.Errorf("a session in use was forgotten: %v", err)
 	}
 }
 

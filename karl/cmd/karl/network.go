@@ -141,6 +141,7 @@ func (n *network) open() (transport.Event, error) {
 type connection struct {
 	link  transport.Event
 	share interface{ Stats() transport.Stats }
+	chain wire.Chain   // what messages go through
 	leave func() error // the registry
 }
 
@@ -168,7 +169,7 @@ func (s *session) connect(n *network, share knowledge.Sharing) error {
 			link.Close()
 			return failf(exitUsage, "--registry: %w", err)
 		}
-		s.net = &connection{link, r, r.Close}
+		s.net = &connection{link, r, filters, r.Close}
 		return nil
 	}
 	a, err := s.kb.Attach(link, &share)
@@ -176,7 +177,7 @@ func (s *session) connect(n *network, share knowledge.Sharing) error {
 		link.Close()
 		return fail(exitIO, err)
 	}
-	s.net = &connection{link, a, nil}
+	s.net = &connection{link, a, filters, nil}
 	return nil
 }
 
@@ -225,7 +226,11 @@ func (s *session) announce(n *network) {
 	if now, err := s.kb.Evaluate("#get_time()", nil); err == nil {
 		h.Timestamp = uint64(now.Int())
 	}
-	if _, err := s.net.link.Publish("", h.Append(nil)); err != nil {
+	message, err := s.net.chain.Encode(h.Append(nil))
+	if err == nil {
+		_, err = s.net.link.Publish("", message)
+	}
+	if err != nil {
 		fmt.Fprintf(s.p.err, "karl: asking the peers for what they know: %v\n", err)
 	}
 }
