@@ -9,8 +9,10 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -271,6 +273,130 @@ func TestSlowHandlerLosesOnlyItsOwn(t *testing.T) {
 		eventually(t, "the slow handler lost 91", func() bool { return slow.Stats().Dropped == 91 })
 		if n := to.Stats().Drops[transport.DropInbox]; n != 91 {
 			t.Errorf("%d counted at the inbox", n)
+		}
+	})
+}
+
+func TestBlockedHandlerHoldsNobodyUp(t *testing.T) {
+	eachPair(t, transport.Settings{}, func(t *testing.T, from, to transport.Event) {
+		block := make(chan struct{})
+		var running, together atomic.Int64
+		entered := make(chan struct{}, 100)
+		blocked := subscribe(t, to, "blocked", nil, func(*transport.Message) {
+			if running.Add(1) > 1 {
+				together.Add(1)
+			}
+			entered <- struct{}{}
+			<-block
+			running.Add(-1)
+		})
+		heard := make(chan uint64, 100)
+		subscribe(t, to, "free", nil, func(m *transport.Message) { heard <- m.Sequence })
+		for _, topic := range []string{"blocked", "free"} {
+			if err := from.Ready(deadline(t), topic, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from.Publish("blocked", nil)
+		<-entered
+		for range 3 { // what comes later waits in the ring
+			from.Publish("blocked", nil)
+		}
+		for range 5 {
+			sequence, _ := from.Publish("free", nil)
+			select {
+			case got := <-heard:
+				if got != sequence {
+					t.Fatalf("heard %d, published %d", got, sequence)
+				}
+			case <-time.After(patience):
+				t.Fatal("a blocked handler holds up another subscription")
+			}
+		}
+		close(block)
+		eventually(t, "the blocked handler gets the rest", func() bool { return blocked.Stats().Delivered == 4 })
+		if together.Load() > 0 {
+			t.Error("the handler ran twice at the same time")
+		}
+	})
+}
+
+// TestHandlerOrder lets a handler be quick and slow in turns, so that messages
+// reach it in both ways.
+func TestHandlerOrder(t *testing.T) {
+	eachPair(t, transport.Settings{}, func(t *testing.T, from, to transport.Event) {
+		var last, running atomic.Uint64
+		s := subscribe(t, to, "t", &transport.SubscribeOptions{Depth: 4096}, func(m *transport.Message) {
+			if running.Add(1) != 1 {
+				t.Error("the handler ran twice at the same time")
+			}
+			if before := last.Swap(m.Sequence); m.Sequence != before+1 {
+				t.Errorf("%d came after %d", m.Sequence, before)
+			}
+			if m.Sequence%250 == 0 {
+				time.Sleep(time.Duration(m.Sequence/250) * 10 * time.Millisecond)
+			}
+			running.Add(^uint64(0))
+		})
+		if err := from.Ready(deadline(t), "t", 1); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2000 {
+			from.Publish("t", nil)
+			if i%100 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		eventually(t, "all are delivered", func() bool { return s.Stats().Delivered == 2000 })
+	})
+}
+
+func TestHandlerEndsItsGoroutine(t *testing.T) {
+	eachPair(t, transport.Settings{}, func(t *testing.T, from, to transport.Event) {
+		var got atomic.Int64
+		subscribe(t, to, "t", nil, func(*transport.Message) {
+			if got.Add(1)%2 == 1 {
+				runtime.Goexit()
+			}
+		})
+		if err := from.Ready(deadline(t), "t", 1); err != nil {
+			t.Fatal(err)
+		}
+		peers := to.Stats().Peers
+		for i := range int64(10) {
+			from.Publish("t", nil)
+			eventually(t, "the handler runs again", func() bool { return got.Load() == i+1 })
+		}
+		if now := to.Stats().Peers; now != peers {
+			t.Errorf("%d peers, %d before", now, peers)
+		}
+	})
+}
+
+func TestCloseWaitsForTheHandler(t *testing.T) {
+	eachPair(t, transport.Settings{}, func(t *testing.T, from, to transport.Event) {
+		for _, event := range []bool{false, true} {
+			entered, block := make(chan struct{}), make(chan struct{})
+			var left atomic.Bool
+			s := subscribe(t, to, "t", nil, func(*transport.Message) {
+				close(entered)
+				<-block
+				left.Store(true)
+			})
+			if err := from.Ready(deadline(t), "t", 1); err != nil {
+				t.Fatal(err)
+			}
+			from.Publish("t", nil)
+			<-entered
+			time.AfterFunc(30*time.Millisecond, func() { close(block) })
+			if event {
+				to.Close()
+			} else {
+				s.Close()
+			}
+			if !left.Load() {
+				t.Errorf("Close returned while the handler ran, of the Event: %t", event)
+			}
 		}
 	})
 }

@@ -118,7 +118,7 @@ func (l *link) arrive(from *link, topic string, datagram []byte, sequence uint64
 	}
 	m.Topic, m.Source, m.Session, m.Sequence = topic, from.source, from.session, sequence
 	m.Arrived = time.Since(l.start)
-	l.hub.Dispatch(b)
+	l.hub.Dispatch(b, nil)
 }
 
 func (l *link) Subscribe(topic string, o *transport.SubscribeOptions, handle func(*transport.Message)) (transport.Subscription, error) {

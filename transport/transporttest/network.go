@@ -180,7 +180,7 @@ func (l *link) arrive(from string, payload []byte) {
 	b.Message.Payload = b.Data()[:copy(b.Data(), payload)]
 	b.Message.Source = from
 	b.Message.Arrived = time.Since(l.network.start)
-	l.hub.Dispatch(b)
+	l.hub.Dispatch(b, nil)
 }
 
 func (l *link) Subscribe(topic string, o *transport.SubscribeOptions, handle func(*transport.Message)) (transport.Subscription, error) {

@@ -151,62 +151,72 @@ func (l *link) admit() bool {
 // maxSources is how many senders' addresses are kept as text.
 const maxSources = 1024
 
+// reading is what the reader of the socket knows.
+type reading struct {
+	buffer, oob []byte
+	sources     map[netip.AddrPort]string
+	overflow    uint32 // datagrams that the system dropped
+	failures    int    // without a datagram between them
+}
+
 // read takes datagrams from the socket until it is closed.
 func (l *link) read() {
-	buffer := make([]byte, transport.MaxDatagramSize+1)
-	oob := make([]byte, 64)
-	sources := map[netip.AddrPort]string{}
-	var overflow uint32
-	failures := 0
-	for {
-		n, oobn, _, from, err := l.conn.ReadMsgUDPAddrPort(buffer, oob)
-		arrived := time.Since(l.start)
-		if err != nil {
-			if l.closed.Load() || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			// Errors of a connectionless socket are of single datagrams. Should they
-			// not be, this must not spin.
-			l.hub.Drop(transport.DropRead, 1)
-			if failures++; failures > 10 {
-				select {
-				case <-l.stop:
-					return
-				case <-time.After(100 * time.Millisecond):
-				}
-			}
-			continue
-		}
-		failures = 0
-		if total, ok := kernelDrops(oob[:oobn]); ok {
-			l.hub.Drop(transport.DropKernel, uint64(total-overflow))
-			overflow = total
-		}
-		l.hub.Received(n)
-		source, ok := sources[from]
-		if !ok {
-			if len(sources) == maxSources {
-				clear(sources)
-			}
-			source = netip.AddrPortFrom(from.Addr().Unmap(), from.Port()).String()
-			sources[from] = source
-		}
-		b := l.hub.Get(n)
-		m := &b.Message
-		if s := l.settings.Sealer; s != nil {
-			opened, err := s.Open(b.Data()[:0], buffer[:n])
-			if err != nil {
-				l.hub.Refused(err)
-				b.Release()
-				continue
-			}
-			m.Payload, m.Sealed = opened, true
-		} else {
-			m.Payload = b.Data()[:copy(b.Data(), buffer[:n])]
-		}
-		m.Source, m.Arrived = source, arrived
-		l.hub.Dispatch(b)
+	in := &reading{
+		buffer: make([]byte, transport.MaxDatagramSize+1), oob: make([]byte, 64), sources: map[netip.AddrPort]string{},
 	}
+	l.hub.Read(func(r *hub.Reader) error { return l.datagram(in, r) })
+}
+
+// datagram takes one datagram. An error means that the socket is closed.
+func (l *link) datagram(in *reading, reader *hub.Reader) error {
+	n, oobn, _, from, err := l.conn.ReadMsgUDPAddrPort(in.buffer, in.oob)
+	arrived := time.Since(l.start)
+	if err != nil {
+		if l.closed.Load() || errors.Is(err, net.ErrClosed) {
+			return net.ErrClosed
+		}
+		// Errors of a connectionless socket are of single datagrams. Should they
+		// not be, this must not spin.
+		l.hub.Drop(transport.DropRead, 1)
+		if in.failures++; in.failures > 10 {
+			select {
+			case <-l.stop:
+				return net.ErrClosed
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		return nil
+	}
+	in.failures = 0
+	if total, ok := kernelDrops(in.oob[:oobn]); ok {
+		l.hub.Drop(transport.DropKernel, uint64(total-in.overflow))
+		in.overflow = total
+	}
+	l.hub.Received(n)
+	source, ok := in.sources[from]
+	if !ok {
+		if len(in.sources) == maxSources {
+			clear(in.sources)
+		}
+		source = netip.AddrPortFrom(from.Addr().Unmap(), from.Port()).String()
+		in.sources[from] = source
+	}
+	b := l.hub.Get(n)
+	m := &b.Message
+	if s := l.settings.Sealer; s != nil {
+		opened, err := s.Open(b.Data()[:0], in.buffer[:n])
+		if err != nil {
+			l.hub.Refused(err)
+			b.Release()
+			return nil
+		}
+		m.Payload, m.Sealed = opened, true
+	} else {
+		m.Payload = b.Data()[:copy(b.Data(), in.buffer[:n])]
+	}
+	m.Source, m.Arrived = source, arrived
+	l.hub.Dispatch(b, reader)
+	return nil
 }
 
 func (l *link) Subscribe(topic string, o *transport.SubscribeOptions, handle func(*transport.Message)) (transport.Subscription, error) {

@@ -114,21 +114,40 @@ func (h *Hub) Get(size int) *Buffer {
 }
 
 // Dispatch hands a filled buffer to the subscriptions of its topic. It takes the
-// buffer over.
-func (h *Hub) Dispatch(b *Buffer) {
+// buffer over. If there is only one subscription, and r is not nil, its handler
+// may run here; see Reader.
+func (h *Hub) Dispatch(b *Buffer, r *Reader) {
+	var first *subscription
+	alone := true
 	h.mu.RLock()
 	for _, s := range h.topics[b.Topic] {
+		if first == nil {
+			first = s
+			continue
+		}
+		alone = false
 		b.refs.Add(1)
 		s.put(b)
 	}
 	for _, s := range h.patterns {
-		if Match(s.topic, b.Topic) {
-			b.refs.Add(1)
-			s.put(b)
+		if !Match(s.topic, b.Topic) {
+			continue
 		}
+		if first == nil {
+			first = s
+			continue
+		}
+		alone = false
+		b.refs.Add(1)
+		s.put(b)
 	}
 	h.mu.RUnlock()
-	b.Release()
+	switch {
+	case first == nil:
+		b.Release()
+	case !alone || r == nil || !r.handle(first, b):
+		first.put(b)
+	}
 }
 
 // Subscribers returns how many subscriptions a topic has.
@@ -264,128 +283,6 @@ func (h *Hub) Inside(call string) {
 			panic("transport: " + call + " called by a handler of a subscription, which it would wait for")
 		}
 	}
-}
-
-type subscription struct {
-	hub    *Hub
-	topic  string
-	newest bool // a full ring drops the new message
-	handle func(*transport.Message)
-
-	goroutine          atomic.Int64
-	delivered, dropped atomic.Uint64
-
-	mu     sync.Mutex
-	ring   []*Buffer
-	first  int
-	count  int
-	closed bool
-	wake   chan struct{}
-	done   chan struct{}
-}
-
-func (s *subscription) put(b *Buffer) {
-	var out *Buffer
-	s.mu.Lock()
-	switch {
-	case s.closed:
-		out = b
-	case s.count < len(s.ring):
-		s.ring[(s.first+s.count)%len(s.ring)] = b
-		s.count++
-	default:
-		s.dropped.Add(1)
-		s.hub.Drop(transport.DropInbox, 1)
-		if s.newest {
-			out = b
-			break
-		}
-		out = s.ring[s.first]
-		s.ring[s.first] = b
-		s.first = (s.first + 1) % len(s.ring)
-	}
-	s.mu.Unlock()
-	if out != nil {
-		out.Release()
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (s *subscription) take() (b *Buffer, closed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.count == 0 {
-		return nil, s.closed
-	}
-	b = s.ring[s.first]
-	s.ring[s.first] = nil
-	s.first = (s.first + 1) % len(s.ring)
-	s.count--
-	return b, false
-}
-
-func (s *subscription) run() {
-	s.goroutine.Store(goid.Get())
-	ended := false
-	defer func() {
-		if ended {
-			close(s.done)
-			return
-		}
-		go s.run() // a handler ended the goroutine
-	}()
-	for {
-		b, closed := s.take()
-		switch {
-		case closed:
-			ended = true
-			return
-		case b == nil:
-			<-s.wake
-		default:
-			s.handle(&b.Message)
-			s.delivered.Add(1)
-			b.Release()
-		}
-	}
-}
-
-// Stats is Subscription.Stats.
-func (s *subscription) Stats() transport.SubscriptionStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return transport.SubscriptionStats{Delivered: s.delivered.Load(), Dropped: s.dropped.Load(), Waiting: s.count}
-}
-
-// Close is Subscription.Close.
-func (s *subscription) Close() error {
-	if s.goroutine.Load() == goid.Get() {
-		panic("transport: Subscription.Close called by its handler, which it would wait for")
-	}
-	s.mu.Lock()
-	waiting := s.ring
-	if !s.closed {
-		s.closed = true
-		s.ring, s.count = nil, 0
-	} else {
-		waiting = nil
-	}
-	s.mu.Unlock()
-	for _, b := range waiting {
-		if b != nil {
-			b.Release()
-		}
-	}
-	s.hub.remove(s)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-	<-s.done
-	return nil
 }
 
 func (h *Hub) remove(s *subscription) {

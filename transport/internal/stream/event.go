@@ -199,57 +199,66 @@ func topicFrame(kind byte, topic string) []byte {
 	return append(beginFrame(nil, kind, len(topic)), topic...)
 }
 
+// reading is a connection that frames are read from.
+type reading struct {
+	e      *Event
+	r      *bufio.Reader
+	peer   *peer
+	seen   *received
+	head   []byte
+	topics map[string]string // one string for each topic
+}
+
 // read takes frames until the connection ends.
 func (e *Event) read(conn net.Conn, p *peer, seen *received) error {
-	r := bufio.NewReaderSize(conn, 64<<10)
-	head := make([]byte, messageHead+transport.MaxTopic)
-	topics := map[string]string{} // one string for each topic
-	for {
-		kind, body, err := readHead(r, head, messageHead+transport.MaxTopic+MaxMessage)
+	c := &reading{
+		e: e, r: bufio.NewReaderSize(conn, 64<<10), peer: p, seen: seen,
+		head: make([]byte, messageHead+transport.MaxTopic), topics: map[string]string{},
+	}
+	return e.hub.Read(c.frame)
+}
+
+// frame takes one frame.
+func (c *reading) frame(reader *hub.Reader) error {
+	kind, body, err := readHead(c.r, c.head, messageHead+transport.MaxTopic+MaxMessage)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case kindSubscribe, kindUnsubscribe:
+		if body > transport.MaxTopic {
+			return malformed("a topic of %d bytes, at most %d are allowed", body, transport.MaxTopic)
+		}
+		if _, err := io.ReadFull(c.r, c.head[:body]); err != nil {
+			return err
+		}
+		return c.e.subscribed(c.peer, string(c.head[:body]), kind == kindSubscribe)
+	case kindMessage:
+		if body < messageHead {
+			return malformed("a message of %d bytes, at least %d are needed", body, messageHead)
+		}
+		if _, err := io.ReadFull(c.r, c.head[:messageHead]); err != nil {
+			return err
+		}
+		arrived := time.Since(c.e.start)
+		m, err := parseMessage(c.head, body)
 		if err != nil {
 			return err
 		}
-		switch kind {
-		case kindSubscribe, kindUnsubscribe:
-			if body > transport.MaxTopic {
-				return malformed("a topic of %d bytes, at most %d are allowed", body, transport.MaxTopic)
-			}
-			if _, err := io.ReadFull(r, head[:body]); err != nil {
-				return err
-			}
-			if err := e.subscribed(p, string(head[:body]), kind == kindSubscribe); err != nil {
-				return err
-			}
-		case kindMessage:
-			if body < messageHead {
-				return malformed("a message of %d bytes, at least %d are needed", body, messageHead)
-			}
-			if _, err := io.ReadFull(r, head[:messageHead]); err != nil {
-				return err
-			}
-			arrived := time.Since(e.start)
-			m, err := parseMessage(head, body)
-			if err != nil {
-				return err
-			}
-			if _, err := io.ReadFull(r, head[:m.topic]); err != nil {
-				return err
-			}
-			topic, ok := topics[string(head[:m.topic])]
-			if !ok {
-				if len(topics) >= maxCounted {
-					clear(topics)
-				}
-				topic = string(head[:m.topic])
-				topics[topic] = topic
-			}
-			if err := e.take(r, p, seen, m, topic, body-messageHead-m.topic, arrived); err != nil {
-				return err
-			}
-		default:
-			return malformed("a frame of kind %d", kind)
+		if _, err := io.ReadFull(c.r, c.head[:m.topic]); err != nil {
+			return err
 		}
+		topic, ok := c.topics[string(c.head[:m.topic])]
+		if !ok {
+			if len(c.topics) >= maxCounted {
+				clear(c.topics)
+			}
+			topic = string(c.head[:m.topic])
+			c.topics[topic] = topic
+		}
+		return c.take(reader, m, topic, body-messageHead-m.topic, arrived)
 	}
+	return malformed("a frame of kind %d", kind)
 }
 
 // subscribed notes a subscription of a peer, or its end.
@@ -289,19 +298,21 @@ func (p *peer) wants(topic string) int {
 }
 
 // take reads the payload of a message and hands it on.
-func (e *Event) take(r io.Reader, p *peer, seen *received, m message, topic string, size int, arrived time.Duration) error {
+func (c *reading) take(reader *hub.Reader, m message, topic string, size int, arrived time.Duration) error {
+	e := c.e
 	b := e.hub.Get(min(size, stage))
-	payload, err := readStaged(r, b.Data()[:0], size)
+	payload, err := readStaged(c.r, b.Data()[:0], size)
 	if err != nil {
 		b.Release()
 		return err
 	}
 	e.hub.Received(size)
 	if m.count > 0 {
-		e.follow(seen, topic, m.count)
+		e.follow(c.seen, topic, m.count)
 	}
-	b.Topic, b.Source, b.Session, b.Sequence, b.Arrived = topic, p.source, p.session, m.sequence, arrived
-	return e.dispatch(b, payload)
+	b.Topic, b.Source, b.Session, b.Sequence, b.Arrived = topic, c.peer.source, c.peer.session, m.sequence, arrived
+	e.dispatch(b, payload, reader)
+	return nil
 }
 
 // follow compares the count of a message with the last of its topic.
@@ -325,11 +336,12 @@ func (e *Event) follow(seen *received, topic string, count uint64) {
 	}
 }
 
-// dispatch hands a message to the subscriptions.
-func (e *Event) dispatch(b *hub.Buffer, payload []byte) error {
+// dispatch hands a message to the subscriptions. reader is nil for messages of
+// this Event.
+func (e *Event) dispatch(b *hub.Buffer, payload []byte, reader *hub.Reader) {
 	if e.settings.NoReceiving {
 		b.Release()
-		return nil
+		return
 	}
 	b.Payload = payload
 	if s := e.settings.Sealer; s != nil {
@@ -337,12 +349,11 @@ func (e *Event) dispatch(b *hub.Buffer, payload []byte) error {
 		if err != nil {
 			e.hub.Refused(err)
 			b.Release()
-			return nil
+			return
 		}
 		b.Payload, b.Sealed = opened, true
 	}
-	e.hub.Dispatch(b)
-	return nil
+	e.hub.Dispatch(b, reader)
 }
 
 // readStaged appends size bytes of r to dst. Of what was only announced it
@@ -425,7 +436,7 @@ func (e *Event) Publish(topic string, payload []byte) (uint64, error) {
 	if len(e.mine) > 0 && e.hub.Subscribers(topic) > 0 {
 		b := e.hub.Get(len(body))
 		b.Topic, b.Source, b.Session, b.Sequence, b.Arrived = topic, "self", e.session, sequence, time.Since(e.start)
-		e.dispatch(b, b.Data()[:copy(b.Data(), body)])
+		e.dispatch(b, b.Data()[:copy(b.Data(), body)], nil)
 	}
 	return sequence, nil
 }

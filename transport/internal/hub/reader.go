@@ -1,0 +1,120 @@
+package hub
+
+import (
+	"sync"
+	"time"
+)
+
+// patience is for how long a handler may hold up the reading, at least.
+const patience = 50 * time.Millisecond
+
+// Reader reads from a connection or socket, message after message, and runs the
+// handler of a message's only subscription itself. That saves waking a goroutine
+// for each message, which costs as much as all the rest: with it a message at
+// 1 kHz took 1.35 times as long as over a bare socket for four processes on two
+// processors, without it 1.0 to 1.1 times. A handler that is not back after
+// patience loses the reading to another goroutine and goes on alone, so that it
+// holds up other subscriptions of the connection no longer; and one that was
+// not quick is run on the goroutine of its subscription for a while.
+type Reader struct {
+	step  func(*Reader) error
+	done  chan error
+	timer *time.Timer // runs watch while handlers run
+
+	mu      sync.Mutex
+	turn    int           // the goroutines that read are counted
+	running bool          // a handler, on the goroutine that reads
+	began   time.Duration // when it began
+	handled bool          // something, since watch was there
+	watched bool          // timer is set
+}
+
+// Read calls step, which reads a message and then, as the last thing, dispatches
+// it, until it returns an error, and returns that. Calls follow each other, but
+// may be on different goroutines.
+func (h *Hub) Read(step func(*Reader) error) error {
+	r := &Reader{step: step, done: make(chan error, 1)}
+	go r.run(r.turn)
+	err := <-r.done
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turn++
+	r.handled = false
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	return err
+}
+
+func (r *Reader) run(turn int) {
+	for {
+		err := r.step(r)
+		r.mu.Lock()
+		over := r.turn != turn
+		r.mu.Unlock()
+		if over {
+			return
+		}
+		if err != nil {
+			r.done <- err
+			return
+		}
+	}
+}
+
+// handle runs the handler of a subscription, and returns false if it must not.
+func (r *Reader) handle(s *subscription, b *Buffer) bool {
+	if !s.begin() {
+		return false
+	}
+	r.mu.Lock()
+	turn := r.turn
+	r.running, r.handled, r.began = true, true, time.Since(epoch)
+	switch {
+	case r.watched:
+	case r.timer == nil:
+		r.timer = time.AfterFunc(patience, r.watch)
+	default:
+		r.timer.Reset(patience)
+	}
+	r.watched = true
+	r.mu.Unlock()
+	returned := false
+	defer func() {
+		s.left()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.turn != turn {
+			return
+		}
+		r.running = false
+		if !returned { // the handler ended the goroutine
+			r.hand()
+		}
+	}()
+	s.one(b)
+	returned = true
+	return true
+}
+
+// hand lets another goroutine read, with mu held.
+func (r *Reader) hand() {
+	r.running = false
+	r.turn++
+	go r.run(r.turn)
+}
+
+// watch looks for a handler that does not come back. It runs as long as handlers
+// do, so that no timer is set for each.
+func (r *Reader) watch() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running && time.Since(epoch)-r.began >= patience {
+		r.hand()
+	}
+	r.watched = r.handled
+	r.handled = r.running
+	if r.watched {
+		r.timer.Reset(patience)
+	}
+}
