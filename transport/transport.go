@@ -29,8 +29,11 @@ type Event interface {
 	// *net.OpError.
 	Publish(topic string, payload []byte) (sequence uint64, err error)
 
-	// Subscribe runs handle for each message of a topic, on one goroutine of its
-	// own, fed by a ring of o.Depth messages: a slow handler loses only its own.
+	// Subscribe runs handle for each message of a topic, one after the other, fed
+	// by a ring of o.Depth messages: a slow handler loses only its own. While it
+	// is quick and the topic's only one, it runs on the goroutine that reads from
+	// the link; should it not return, the others wait for a tenth of a second at
+	// most, once, and from then on it has a goroutine of its own.
 	// Where the link tells topics apart, each * in topic stands for any text, and
 	// messages are not published to topics with one. o may be nil. The errors are
 	// ErrClosed and ErrTopic.
