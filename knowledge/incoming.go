@@ -19,7 +19,7 @@ import (
 
 // incoming is the buffers of the goroutine that receives.
 type incoming struct {
-	goroutine atomic.Int64 // that runs filters, or the program of OnData
+	goroutine atomic.Int64 // that runs filters, of messages and of records, or the program of OnData
 	records   []inRecord
 	message   []byte
 	context   FilterContext
@@ -41,7 +41,15 @@ func (a *Attachment) receive(m *transport.Message) {
 	c := &a.counters
 	c.received.Add(1)
 	c.receivedBytes.Add(uint64(len(m.Payload)))
-	now := a.b.now()
+	finished := false
+	defer a.survive(&finished)
+	a.take(m, a.b.now())
+	finished = true
+}
+
+// take goes the way of a datagram from its source to its records.
+func (a *Attachment) take(m *transport.Message, now time.Duration) {
+	c := &a.counters
 	if a.note(m.Payload, now) {
 		c.drop(transport.DropEcho, 1)
 		return
@@ -60,6 +68,8 @@ func (a *Attachment) receive(m *transport.Message) {
 			return
 		}
 	}
+	a.in.goroutine.Store(goroutine())
+	defer a.in.goroutine.Store(0)
 	if len(a.chain) > 0 {
 		var err error
 		if message, err = a.chain.Decode(message, a.share.MaxMessage); err != nil {
@@ -126,7 +136,11 @@ func (a *Attachment) trusts(name string) bool {
 
 // admitHeader applies the rules about who sent a message, to whom, and when.
 func (a *Attachment) admitHeader(h *wire.Header, now time.Duration) (transport.Drop, bool) {
-	if h.Kind != wire.Reduced {
+	if h.Kind == wire.Reduced {
+		if len(a.trusted)+len(a.banned) > 0 && !a.share.Reduced && !a.share.Compat {
+			return transport.DropReduced, false
+		}
+	} else {
 		switch {
 		case string(h.Originator) == a.b.id:
 			return transport.DropEcho, false
@@ -150,7 +164,7 @@ func (a *Attachment) process(message []byte, source string, now time.Duration) {
 		c.drop(transport.DropNotKaRL, 1)
 		return
 	}
-	if h.Size < uint64(len(message)) || h.Size > uint64(len(message)) && !a.share.Compat {
+	if len(message) > a.share.MaxMessage || h.Size < uint64(len(message)) || h.Size > uint64(len(message)) && !a.share.Compat {
 		c.drop(transport.DropSize, 1)
 		return
 	}
@@ -184,10 +198,6 @@ func (a *Attachment) process(message []byte, source string, now time.Duration) {
 			return
 		}
 	}
-	in.goroutine.Store(goroutine())
-	defer in.goroutine.Store(0)
-	finished := false
-	defer a.survive(&finished)
 	filtered := len(a.share.ReceiveFilters) > 0 || len(a.share.ReceiveAggregateFilters) > 0
 	if filtered || len(a.share.RebroadcastFilters) > 0 || len(a.share.RebroadcastAggregateFilters) > 0 {
 		in.context = FilterContext{
@@ -214,7 +224,6 @@ func (a *Attachment) process(message []byte, source string, now time.Duration) {
 		a.rebroadcast(&h, now)
 	}
 	clear(in.records)
-	finished = true
 }
 
 // survive keeps a filter that panics from ending the goroutine that receives,

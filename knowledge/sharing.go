@@ -31,7 +31,9 @@ type Sharing struct {
 	// Trusted peers, unless empty, are the only ones that are heard; Banned ones
 	// are not, where Trusted is empty. A peer is an endpoint "ip:port" or an
 	// originator, and a message is heard if both of its are. Names are claims
-	// unless the transport has a Sealer.
+	// unless the transport has a Sealer. Where there are any, reduced headers, which
+	// name no originator, are refused unless Reduced or Compat: then the endpoint
+	// alone counts.
 	Trusted, Banned []string
 
 	// Deadline drops messages older than this, by the monotonic clock of the
@@ -75,7 +77,9 @@ type Sharing struct {
 	// that is larger is an error.
 	MaxMessage int
 	// MaxFragments bounds the memory of fragments that wait for the rest of their
-	// message, in bytes: 0 is 16 MiB. They wait for two seconds.
+	// message, in bytes: 0 is 16 MiB, or four times MaxMessage if that is more. One
+	// source may fill a quarter of it, or what a message of the greatest length
+	// needs. They wait for two seconds.
 	MaxFragments int
 
 	// SendHistory sends all values that a variable with history had since the

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"testing"
 	"time"
 
-	"github.com/madara-go/madara/karl"
 	"github.com/madara-go/madara/knowledge"
 	"github.com/madara-go/madara/knowledge/filter"
 	"github.com/madara-go/madara/transport/udp"
-	"github.com/madara-go/madara/transport/wire"
 )
 
 var quick = &filter.RegistrySettings{Every: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond}
@@ -95,27 +92,6 @@ func TestRegistry(t *testing.T) {
 	until(t, b, "from_c == 1")
 	leave()
 	eventually(t, "who left is forgotten", func() bool { return !known(a, lb) && !known(c, lb) && known(a, lc) })
-}
-
-// TestRegistryRedirection lets somebody else name agents.
-func TestRegistryRedirection(t *testing.T) {
-	server := open(t, "127.0.0.1:0")
-	kb, link, _ := client(t, "victim", server.LocalAddr().String())
-	stranger := open(t, "127.0.0.1:0")
-	h := wire.Header{Kind: wire.Normal, Domain: []byte("KaRL"), Originator: []byte("stranger"), Type: wire.MultiAssign, Clock: 1, Updates: 2}
-	message := h.Append(nil)
-	message = wire.AppendRecord(message, "domain.KaRL.endpoints.127.0.0.1:9", karl.Int(1), 1)
-	message = wire.AppendRecord(message, "x", karl.Int(1), 1)
-	h.Size = uint64(len(message))
-	h.Append(message[:0])
-	if err := stranger.SetPeers([]netip.AddrPort{link.LocalAddr()}); err != nil {
-		t.Fatal(err)
-	}
-	stranger.Publish("", message)
-	until(t, kb, "x == 1")
-	for name := range kb.All("domain.") {
-		t.Errorf("%s was taken", name)
-	}
 }
 
 func TestRegistrySettings(t *testing.T) {

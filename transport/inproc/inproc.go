@@ -82,7 +82,7 @@ func (l *link) Publish(topic string, payload []byte) (uint64, error) {
 	datagram := payload
 	if s := l.settings.Sealer; s != nil {
 		var err error
-		if datagram, err = s.Seal(nil, payload); err != nil {
+		if datagram, err = hub.Seal(s, nil, payload); err != nil {
 			l.hub.Drop(transport.DropSeal, 1)
 			return sequence, nil
 		}
@@ -106,7 +106,7 @@ func (l *link) arrive(from *link, topic string, datagram []byte, sequence uint64
 	b := l.hub.Get(len(datagram))
 	m := &b.Message
 	if s := l.settings.Sealer; s != nil {
-		opened, err := s.Open(b.Data()[:0], datagram)
+		opened, err := hub.Open(s, b.Data()[:0], datagram)
 		if err != nil {
 			l.hub.Refused(err)
 			b.Release()

@@ -70,18 +70,29 @@ func (n *Network) Partition(groups ...[]string) {
 
 // Open returns an Event, which messages name as their Source.
 func (n *Network) Open(name string) transport.Event {
-	l := &link{network: n, name: name}
-	n.mu.Lock()
-	n.links = append(n.links, l)
-	n.mu.Unlock()
+	l, _ := n.OpenWith(name, nil) // the defaults are in their ranges
 	return l
 }
 
+// OpenWith is Open with settings, of which Sealer, NoSending and
+// NoReceiving count here. s may be nil.
+func (n *Network) OpenWith(name string, s *transport.Settings) (transport.Event, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	l := &link{network: n, name: name, settings: s.WithDefaults()}
+	n.mu.Lock()
+	n.links = append(n.links, l)
+	n.mu.Unlock()
+	return l, nil
+}
+
 type link struct {
-	hub     hub.Hub
-	network *Network
-	name    string
-	closed  atomic.Bool
+	hub      hub.Hub
+	network  *Network
+	name     string
+	settings transport.Settings
+	closed   atomic.Bool
 
 	mu     sync.Mutex
 	timers map[*time.Timer]bool // of messages under way to this link
@@ -90,11 +101,15 @@ type link struct {
 
 func (l *link) MaxPayload() int {
 	l.network.mu.Lock()
-	defer l.network.mu.Unlock()
-	if m := l.network.conditions.MaxSize; m > 0 {
-		return m
+	limit := l.network.conditions.MaxSize
+	l.network.mu.Unlock()
+	if limit == 0 {
+		limit = transport.MaxDatagramSize
 	}
-	return transport.MaxDatagramSize
+	if s := l.settings.Sealer; s != nil {
+		limit -= s.Overhead()
+	}
+	return limit
 }
 
 func (l *link) Publish(topic string, payload []byte) (uint64, error) {
@@ -105,8 +120,19 @@ func (l *link) Publish(topic string, payload []byte) (uint64, error) {
 		return 0, fmt.Errorf("%d bytes, at most %d are allowed: %w", len(payload), limit, transport.ErrTooLarge)
 	case l.closed.Load():
 		return 0, transport.ErrClosed
+	case l.settings.NoSending:
+		l.hub.Drop(transport.DropNoSending, 1)
+		return 0, nil
 	}
-	payload = append([]byte(nil), payload...)
+	if s := l.settings.Sealer; s != nil {
+		var err error
+		if payload, err = hub.Seal(s, nil, payload); err != nil {
+			l.hub.Drop(transport.DropSeal, 1)
+			return 0, nil
+		}
+	} else {
+		payload = append([]byte(nil), payload...)
+	}
 	l.hub.Sent(len(payload))
 	type delivery struct {
 		to    *link
@@ -172,12 +198,22 @@ func (l *link) arriveLater(from string, payload []byte, delay time.Duration) {
 }
 
 func (l *link) arrive(from string, payload []byte) {
-	if l.closed.Load() {
+	if l.closed.Load() || l.settings.NoReceiving {
 		return
 	}
 	l.hub.Received(len(payload))
 	b := l.hub.Get(len(payload))
-	b.Message.Payload = b.Data()[:copy(b.Data(), payload)]
+	if s := l.settings.Sealer; s != nil {
+		opened, err := hub.Open(s, b.Data()[:0], payload)
+		if err != nil {
+			l.hub.Refused(err)
+			b.Release()
+			return
+		}
+		b.Message.Payload, b.Message.Sealed = opened, true
+	} else {
+		b.Message.Payload = b.Data()[:copy(b.Data(), payload)]
+	}
 	b.Message.Source = from
 	b.Message.Arrived = time.Since(l.network.start)
 	l.hub.Dispatch(b, nil)

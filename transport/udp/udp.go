@@ -88,7 +88,7 @@ func (l *link) Publish(topic string, payload []byte) (uint64, error) {
 	defer l.mu.Unlock()
 	datagram := payload
 	if s := l.settings.Sealer; s != nil {
-		sealed, err := s.Seal(l.sealed[:0], payload)
+		sealed, err := hub.Seal(s, l.sealed[:0], payload)
 		if err != nil {
 			l.hub.Drop(transport.DropSeal, 1)
 			return 0, nil
@@ -204,7 +204,7 @@ func (l *link) datagram(in *reading, reader *hub.Reader) error {
 	b := l.hub.Get(n)
 	m := &b.Message
 	if s := l.settings.Sealer; s != nil {
-		opened, err := s.Open(b.Data()[:0], in.buffer[:n])
+		opened, err := hub.Open(s, b.Data()[:0], in.buffer[:n])
 		if err != nil {
 			l.hub.Refused(err)
 			b.Release()

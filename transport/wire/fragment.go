@@ -28,7 +28,7 @@ func AppendFragment(dst []byte, h Header, message []byte, size, index int) []byt
 // AssemblerLimits bounds what an [Assembler] keeps. Zero fields are the defaults.
 type AssemblerLimits struct {
 	Message int           // bytes of one message; default 500,000
-	Total   int           // bytes of all fragments that wait; default 16 MiB
+	Total   int           // bytes of all fragments that wait; default 16 MiB, or four times Message if that is more
 	Sender  int           // messages of one sender that wait; default 100
 	Age     time.Duration // of a message that waits; default 2 s
 }
@@ -38,7 +38,7 @@ func (l AssemblerLimits) withDefaults() AssemblerLimits {
 		l.Message = 500_000
 	}
 	if l.Total <= 0 {
-		l.Total = 16 << 20
+		l.Total = max(16<<20, 4*l.Message)
 	}
 	if l.Sender <= 0 {
 		l.Sender = 100
@@ -50,12 +50,15 @@ func (l AssemblerLimits) withDefaults() AssemblerLimits {
 }
 
 // Assembler puts messages together again. It keeps the fragments of a message
-// apart by where they come from, who sent them and their clock. It is for one
-// goroutine.
+// apart by where they come from, who sent them and their clock. A source may fill
+// a quarter of the room, or what a message of the greatest length needs: who sends
+// fragments without end pushes out its own. It is for one goroutine.
 type Assembler struct {
 	limits  AssemblerLimits
+	share   int // bytes of one source
 	partial map[partialKey]*partial
 	senders map[senderKey]int
+	sources map[string]*source
 	oldest  list.List // of *partial, in the order of their first fragments
 	bytes   int
 	drop    func(transport.Drop, int)
@@ -68,14 +71,20 @@ type partialKey struct {
 	clock uint64
 }
 
+// source is what waits of one source.
+type source struct {
+	oldest list.List // of *partial
+	bytes  int
+}
+
 type partial struct {
-	key   partialKey
-	began time.Duration
-	at    *list.Element
-	parts [][]byte
-	have  int
-	total uint64
-	bytes int // kept, with what keeping costs
+	key      partialKey
+	began    time.Duration
+	at, mine *list.Element     // in the list of all, and of its source
+	parts    map[uint32][]byte // by index: room is taken for what came only
+	count    uint32            // of fragments in all
+	total    uint64
+	bytes    int // kept, with what keeping costs
 }
 
 // overhead is what keeping a partial message or a fragment costs beside its data.
@@ -85,8 +94,10 @@ const overhead = 256
 // dropped, with the reason and how many.
 func NewAssembler(limits AssemblerLimits, drop func(transport.Drop, int)) *Assembler {
 	a := &Assembler{limits: limits.withDefaults(), drop: drop}
+	a.share = min(a.limits.Total, max(a.limits.Total/4, 2*a.limits.Message+overhead))
 	a.partial = map[partialKey]*partial{}
 	a.senders = map[senderKey]int{}
+	a.sources = map[string]*source{}
 	a.oldest.Init()
 	return a
 }
@@ -105,34 +116,30 @@ func (a *Assembler) Add(source string, h *Header, datagram []byte, now time.Dura
 		return append([]byte(nil), data...)
 	}
 	key := partialKey{senderKey{source, string(h.Originator)}, h.Clock}
+	cost := len(data) + overhead
 	p := a.partial[key]
 	switch {
 	case p == nil:
-		cost := overhead + 24*int(h.Updates)
-		if !a.room(key.senderKey, cost+len(data)+overhead) {
+		if a.senders[key.senderKey] >= a.limits.Sender {
+			a.evictOf(key.senderKey)
+		}
+		if !a.makeRoom(source, cost+overhead, nil) {
 			a.drop(transport.DropFragmentFull, 1)
 			return nil
 		}
-		p = &partial{key: key, began: now, total: h.Total, parts: make([][]byte, h.Updates), bytes: cost}
-		p.at = a.oldest.PushBack(p)
-		a.partial[key] = p
-		a.senders[key.senderKey]++
-		a.bytes += cost
-	case len(p.parts) != int(h.Updates) || p.total != h.Total:
+		p = a.begin(key, h, now)
+	case p.count != h.Updates || p.total != h.Total:
 		a.drop(transport.DropFragment, 1)
 		return nil
 	case p.parts[h.Index] != nil:
 		return nil // came twice
-	}
-	if a.bytes+len(data)+overhead > a.limits.Total && !a.makeRoom(len(data)+overhead, p) {
+	case !a.makeRoom(source, cost, p):
 		a.drop(transport.DropFragmentFull, 1)
 		return nil
 	}
 	p.parts[h.Index] = append(make([]byte, 0, len(data)), data...)
-	p.have++
-	p.bytes += len(data) + overhead
-	a.bytes += len(data) + overhead
-	if p.have < len(p.parts) {
+	a.charge(p, cost)
+	if len(p.parts) < int(p.count) {
 		return nil
 	}
 	a.forget(p)
@@ -141,14 +148,36 @@ func (a *Assembler) Add(source string, h *Header, datagram []byte, now time.Dura
 		sum += uint64(len(part))
 	}
 	if sum != p.total {
-		a.drop(transport.DropFragment, p.have)
+		a.drop(transport.DropFragment, len(p.parts))
 		return nil
 	}
 	message := make([]byte, 0, sum)
-	for _, part := range p.parts {
-		message = append(message, part...)
+	for i := range p.count {
+		message = append(message, p.parts[i]...)
 	}
 	return message
+}
+
+// begin makes a partial message, for which there is room.
+func (a *Assembler) begin(key partialKey, h *Header, now time.Duration) *partial {
+	s := a.sources[key.source]
+	if s == nil {
+		s = &source{}
+		s.oldest.Init()
+		a.sources[key.source] = s
+	}
+	p := &partial{key: key, began: now, total: h.Total, count: h.Updates, parts: map[uint32][]byte{}}
+	p.at, p.mine = a.oldest.PushBack(p), s.oldest.PushBack(p)
+	a.partial[key] = p
+	a.senders[key.senderKey]++
+	a.charge(p, overhead)
+	return p
+}
+
+func (a *Assembler) charge(p *partial, bytes int) {
+	p.bytes += bytes
+	a.sources[p.key.source].bytes += bytes
+	a.bytes += bytes
 }
 
 func (a *Assembler) check(h *Header, datagram []byte) error {
@@ -168,34 +197,46 @@ func (a *Assembler) check(h *Header, datagram []byte) error {
 	return nil
 }
 
-// room makes room for another partial message of a sender: its own oldest goes
-// if it has too many, then the oldest of all.
-func (a *Assembler) room(sender senderKey, bytes int) bool {
-	if a.senders[sender] >= a.limits.Sender {
-		for e := a.oldest.Front(); e != nil; e = e.Next() {
-			if p := e.Value.(*partial); p.key.senderKey == sender {
-				a.evict(p, transport.DropFragmentFull)
-				break
+// evictOf drops the oldest message of a sender.
+func (a *Assembler) evictOf(sender senderKey) {
+	for e := a.sources[sender.source].oldest.Front(); e != nil; e = e.Next() {
+		if p := e.Value.(*partial); p.key.senderKey == sender {
+			a.evict(p, transport.DropFragmentFull)
+			return
+		}
+	}
+}
+
+// makeRoom makes room for bytes of a source: first the source's own oldest go, if
+// it has its share, then the oldest of all, but not one that is to be completed.
+func (a *Assembler) makeRoom(from string, bytes int, but *partial) bool {
+	if bytes > a.share {
+		return false
+	}
+	if s := a.sources[from]; s != nil {
+		for s.bytes+bytes > a.share {
+			if !a.evictFirst(&s.oldest, but) {
+				return false
 			}
 		}
 	}
-	return a.makeRoom(bytes, nil)
-}
-
-func (a *Assembler) makeRoom(bytes int, but *partial) bool {
-	if bytes > a.limits.Total {
-		return false
-	}
 	for a.bytes+bytes > a.limits.Total {
-		e := a.oldest.Front()
-		if e != nil && e.Value.(*partial) == but {
-			e = e.Next()
-		}
-		if e == nil {
+		if !a.evictFirst(&a.oldest, but) {
 			return false
 		}
-		a.evict(e.Value.(*partial), transport.DropFragmentFull)
 	}
+	return true
+}
+
+func (a *Assembler) evictFirst(l *list.List, but *partial) bool {
+	e := l.Front()
+	if e != nil && e.Value.(*partial) == but {
+		e = e.Next()
+	}
+	if e == nil {
+		return false
+	}
+	a.evict(e.Value.(*partial), transport.DropFragmentFull)
 	return true
 }
 
@@ -211,14 +252,19 @@ func (a *Assembler) Expire(now time.Duration) {
 }
 
 func (a *Assembler) evict(p *partial, why transport.Drop) {
-	a.drop(why, p.have)
+	a.drop(why, len(p.parts))
 	a.forget(p)
 }
 
 func (a *Assembler) forget(p *partial) {
+	s := a.sources[p.key.source]
 	delete(a.partial, p.key)
 	a.oldest.Remove(p.at)
-	a.bytes -= p.bytes
+	s.oldest.Remove(p.mine)
+	a.charge(p, -p.bytes)
+	if s.oldest.Len() == 0 {
+		delete(a.sources, p.key.source)
+	}
 	if a.senders[p.key.senderKey]--; a.senders[p.key.senderKey] == 0 {
 		delete(a.senders, p.key.senderKey)
 	}

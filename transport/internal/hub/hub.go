@@ -54,6 +54,24 @@ func (c *Counters) Refused(err error) {
 	}
 }
 
+// Seal seals a datagram. A Sealer that panics has failed.
+func Seal(s transport.Sealer, dst, datagram []byte) (sealed []byte, err error) {
+	defer survive(&err)
+	return s.Seal(dst, datagram)
+}
+
+// Open opens a datagram. A Sealer that panics has refused it.
+func Open(s transport.Sealer, dst, datagram []byte) (opened []byte, err error) {
+	defer survive(&err)
+	return s.Open(dst, datagram)
+}
+
+func survive(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("the sealer panicked: %v", r)
+	}
+}
+
 // Stats returns a copy.
 func (c *Counters) Stats() transport.Stats {
 	s := transport.Stats{

@@ -345,7 +345,7 @@ func (e *Event) dispatch(b *hub.Buffer, payload []byte, reader *hub.Reader) {
 	}
 	b.Payload = payload
 	if s := e.settings.Sealer; s != nil {
-		opened, err := s.Open(nil, payload)
+		opened, err := hub.Open(s, nil, payload)
 		if err != nil {
 			e.hub.Refused(err)
 			b.Release()
@@ -404,7 +404,7 @@ func (e *Event) Publish(topic string, payload []byte) (uint64, error) {
 	}
 	body := payload
 	if s := e.settings.Sealer; s != nil {
-		sealed, err := s.Seal(e.sealed[:0], payload)
+		sealed, err := hub.Seal(s, e.sealed[:0], payload)
 		if err != nil {
 			e.hub.Drop(transport.DropSeal, 1)
 			return sequence, nil
