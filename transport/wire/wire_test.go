@@ -259,7 +259,7 @@ func TestAssemblerBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Add("1.2.3.4:5", &h, b, 0) != nil {
+		if a.Add([]string{"1.2.3.4:5", "1.2.3.4:6", "1.2.3.4:7", "1.2.3.4:8", "1.2.3.4:9"}[i%5], &h, b, 0) != nil {
 			t.Fatal("complete")
 		}
 		if a.Bytes() > limit {
@@ -273,6 +273,16 @@ func TestAssemblerBounds(t *testing.T) {
 	if a.Bytes() != 0 || dropped != 10_000 {
 		t.Errorf("%d bytes kept, %d dropped", a.Bytes(), dropped)
 	}
+	a = wire.NewAssembler(wire.AssemblerLimits{Total: limit, Message: 10_000}, func(_ transport.Drop, n int) {})
+	for i := range 10_000 { // one source may have a quarter
+		h := wire.Header{Originator: []byte{byte(i), byte(i >> 8), 1}, Clock: uint64(i)}
+		b := wire.AppendFragment(nil, h, message, 1000, 0)
+		h, _ = wire.ParseHeader(b)
+		if a.Add("1.2.3.4:5", &h, b, 0); a.Bytes() > limit/4 {
+			t.Fatalf("%d bytes kept of one source", a.Bytes())
+		}
+	}
+	a = wire.NewAssembler(wire.AssemblerLimits{Total: limit}, func(_ transport.Drop, n int) { dropped += n })
 	for clock := range 1000 { // one sender may have 100
 		h := wire.Header{Originator: []byte("one"), Clock: uint64(clock)}
 		b := wire.AppendFragment(nil, h, message, 1000, 0)
