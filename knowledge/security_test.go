@@ -566,7 +566,7 @@ func rebroadcastAmplification(t *testing.T) {
 	// By default nothing is sent on.
 	v := besiege(t, nil)
 	v.send(message(255, 1))
-	v.settle()
+	v.drops(nil)
 	if s := v.link.Stats(); s.Sent != 0 {
 		t.Errorf("%v", s)
 	}
