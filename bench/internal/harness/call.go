@@ -211,6 +211,8 @@ func (c *controlPeer) firstCall(ctx context.Context) error {
 // paced calls at fixed times, as far as calls in flight allow.
 func (c *controlPeer) paced(ctx context.Context, plan Plan) *Sent {
 	s := newSent()
+	s.Peaks = newPeaks(plan.Count)
+	s.times = plan.times(columnSend, columnReceive, columnOutcome)
 	var mu sync.Mutex
 	free := make(chan []byte, c.a.Call.InFlight)
 	for range cap(free) {
@@ -235,6 +237,9 @@ func (c *controlPeer) paced(ctx context.Context, plan Plan) *Sent {
 		if plan.Period > 0 {
 			s.Lag.Add(t1 - due)
 		}
+		s.times.keep(columnSend, i-plan.Warmup, t1-plan.Start)
+		s.times.keep(columnReceive, i-plan.Warmup, t3-plan.Start)
+		s.times.keep(columnOutcome, i-plan.Warmup, outcomeOf(err))
 		if err != nil {
 			s.Failures++
 			s.Kinds[kindOf(err)]++
@@ -244,6 +249,7 @@ func (c *controlPeer) paced(ctx context.Context, plan Plan) *Sent {
 			s.Penalised.Add(int64(c.a.Timeout))
 			return
 		}
+		s.Peaks.add(i-plan.Warmup, plan.Count, t3-t1)
 		s.Latency.Add(t3 - t1)
 		s.Penalised.Add(t3 - t1)
 		if plan.Period > 0 {

@@ -28,7 +28,10 @@ type fake struct {
 }
 
 // run sends a plan at its times without waiting and returns the account.
-func (f *fake) run(p Plan) Received {
+func (f *fake) run(p Plan) Received { return f.tracker(p).Result() }
+
+// tracker returns what accounted.
+func (f *fake) tracker(p Plan) *Tracker {
 	t := NewTracker(p)
 	type arrival struct {
 		at      int64
@@ -61,7 +64,7 @@ func (f *fake) run(p Plan) Received {
 	for _, a := range list {
 		t.Receive(a.at, a.payload)
 	}
-	return t.Result()
+	return t
 }
 
 func near(t *testing.T, what string, got, want, within float64) {

@@ -32,6 +32,8 @@ type Workload struct {
 	Policy      string        `json:"queue_policy,omitempty"`
 	Timeout     time.Duration `json:"-"`
 	Call        CallPlan      `json:"-"`
+
+	samples *sampleSink // nil unless they are wanted
 }
 
 // MaxCount is the largest number of messages.
@@ -166,6 +168,7 @@ type Run struct {
 	Ready     time.Duration
 	Gateway   *Result
 	Sync      *TimeSync
+	Peaks     peaks
 }
 
 // crew is the processes of one run.
@@ -176,6 +179,7 @@ func (c *crew) add(p place, name string, a *Assignment) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.role = a.Role
 	*c = append(*c, r)
 	return r, r.say("open", a)
 }
@@ -241,6 +245,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 		}
 	}
 	first := 0
+	var seats []int
 	for i, e := range endpoints {
 		n := (w.Subscribers - first) / (processes - i)
 		p, err := all.add(l.places[1], fmt.Sprint("subscribers from ", first), &Assignment{Role: roleSubscribe, Clock: l.clock, Endpoint: e, Subscribers: n, First: first})
@@ -248,6 +253,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 			return nil, err
 		}
 		subscribers = append(subscribers, p)
+		seats = append(seats, n)
 		first += n
 	}
 	for _, p := range subscribers {
@@ -283,7 +289,8 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	clock := ClockNamed(l.clock)
 	plan := Plan{
 		Period: w.Period.Nanoseconds(), Warmup: w.Warmup, Count: w.Count,
-		WantSkew: w.Subscribers > 1 && int64(w.Subscribers)*w.Count <= maxSkew,
+		WantSkew:    w.Subscribers > 1 && int64(w.Subscribers)*w.Count <= maxSkew,
+		WantSamples: w.samples != nil,
 	}
 	// Subscribers must know the start before the first message, and some may take
 	// long to answer.
@@ -316,6 +323,11 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 		}
 		run.Sync.Drift = after.Offset - run.Sync.Offset
 	}
+	if w.samples != nil {
+		if err := w.samples.gather(ctx, &plan, p, subscribers, seats); err != nil {
+			return nil, err
+		}
+	}
 	firsts, lasts := make([]int64, plan.Count), make([]int64, plan.Count)
 	for _, s := range append(crew{p}, subscribers...) {
 		if err := s.say("stop", nil); err != nil {
@@ -334,6 +346,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 		}
 		run.Others.add(r.Resources)
 		run.Received = append(run.Received, r.Subscribers...)
+		run.Peaks.merge(r.Peaks)
 		last := unpacked(r.Last)
 		for i, t := range unpacked(r.First) {
 			if t != 0 && i < len(firsts) && i < len(last) {
@@ -436,7 +449,7 @@ const dying = 500 * time.Millisecond
 
 // sender lets one peer send a run and collects the results.
 func (l *Lab) sender(ctx context.Context, w Workload, all crew, p *process) (*Run, error) {
-	plan := Plan{Period: w.Period.Nanoseconds(), Warmup: w.Warmup, Count: w.Count, Start: now() + int64(lead)}
+	plan := Plan{Period: w.Period.Nanoseconds(), Warmup: w.Warmup, Count: w.Count, Start: now() + int64(lead), WantSamples: w.samples != nil}
 	if err := p.say("go", &plan); err != nil {
 		return nil, err
 	}
@@ -444,6 +457,18 @@ func (l *Lab) sender(ctx context.Context, w Workload, all crew, p *process) (*Ru
 	run := &Run{Sent: newSent(), Drops: map[string]uint64{}}
 	if err := p.expect(ctx, "done", length+3*patience, run.Sent); err != nil {
 		return nil, err
+	}
+	run.Peaks = run.Sent.Peaks
+	if w.samples != nil {
+		var err error
+		if p.role == roleCall {
+			err = w.samples.gatherCalls(ctx, &plan, p)
+		} else {
+			err = w.samples.gather(ctx, &plan, p, nil, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, s := range all {
 		if err := s.say("stop", nil); err != nil {

@@ -21,6 +21,7 @@ type Common struct {
 	Timeout       time.Duration `default:"0" help:"How long an answer may take, 1ms to 1m; 0 is 1s, and 50ms with --timeouts."`
 	JSON          string        `name:"json" placeholder:"FILE" help:"Write the report there, - is standard output instead of the text."`
 	CSV           string        `name:"csv" placeholder:"FILE" help:"Write a line for each case there."`
+	Samples       string        `placeholder:"FILE" help:"Write a line for each measured message there, as CSV."`
 	Markdown      string        `placeholder:"FILE" help:"Write a table there."`
 	Compare       string        `placeholder:"FILE" help:"Compare with an older file of --json."`
 	Require       []string      `sep:"none" placeholder:"KARL" help:"Fail unless this holds of each case, as in 'p99 < 200 && dropped == 0'; times in microseconds. May be repeated."`

@@ -24,6 +24,7 @@ import (
 //	arm Plan          armed
 //	go Plan           done Sent, when a publisher has sent everything
 //	drain             complete, when subscribers have everything
+//	samples {"column"}  samples {"values"}, a part of them
 //	clock             clock {"now"}
 //	stop              result Result; the peer ends
 //
@@ -72,6 +73,9 @@ type Sent struct {
 	Seconds     float64          `json:"seconds"`
 	Bulk        *Bulk            `json:"bulk,omitempty"`
 	Cases       []TimeoutCase    `json:"cases,omitempty"`
+	Peaks       peaks            `json:"peaks,omitempty"` // of round trips
+
+	times sentTimes
 }
 
 // Result is what a peer says at its end.
@@ -81,6 +85,7 @@ type Result struct {
 	Resources   Resources         `json:"resources"`
 	First       string            `json:"first,omitempty"` // by measured sequence, when it first came
 	Last        string            `json:"last,omitempty"`
+	Peaks       peaks             `json:"peaks,omitempty"`      // of all subscribers of the process
 	Handled     int64             `json:"handled,omitempty"`    // requests
 	Inversions  int64             `json:"inversions,omitempty"` // bulk requests begun while a high one waited
 }
@@ -101,7 +106,8 @@ type peer struct {
 	assignment *Assignment
 	clock      Clock
 	out        *bufio.Writer
-	mu         sync.Mutex // of out
+	mu         sync.Mutex // of out and times
+	times      sentTimes
 	end        end
 	seats      []*seat
 	stopProbes func()
@@ -200,6 +206,16 @@ func (p *peer) do(word string, arguments []byte) (again bool, err error) {
 		p.tasks.Go(func() { p.run(plan) })
 	case "drain":
 		p.tasks.Go(p.drain)
+	case "samples":
+		ask := sampleRequest{}
+		if err := json.Unmarshal(arguments, &ask); err != nil {
+			return false, err
+		}
+		values, err := p.samples(ask)
+		if err != nil {
+			return false, err
+		}
+		p.say("samples", values)
 	case "stop":
 		p.say("result", p.result())
 		return false, nil
@@ -336,22 +352,30 @@ func (p *peer) arm(plan Plan) {
 func (p *peer) run(plan Plan) {
 	switch p.assignment.Role {
 	case rolePublish:
-		p.say("done", p.publishAll(plan))
+		p.done(p.publishAll(plan))
 	case rolePing:
 		s, err := p.pingAll(plan)
 		if err != nil {
 			p.say("failed", map[string]string{"message": err.Error()})
 			return
 		}
-		p.say("done", s)
+		p.done(s)
 	case roleCall:
 		s, err := p.control.callAll(p.stopped, plan)
 		if err != nil {
 			p.say("failed", map[string]string{"message": err.Error()})
 			return
 		}
-		p.say("done", s)
+		p.done(s)
 	}
+}
+
+// done says what was sent, and keeps its samples for who asks.
+func (p *peer) done(s *Sent) {
+	p.mu.Lock()
+	p.times = s.times
+	p.mu.Unlock()
+	p.say("done", s)
 }
 
 // fresh counts resources from here, without the garbage of what came before.
@@ -385,6 +409,7 @@ func (p *peer) result() *Result {
 		received := s.tracker.Result()
 		received.Subscriber = p.assignment.First + i
 		r.Subscribers = append(r.Subscribers, received)
+		r.Peaks.merge(s.tracker.peaks)
 		if k := s.tracker.skew; k != nil {
 			if all == nil {
 				all = &skew{make([]int64, len(k.first)), make([]int64, len(k.last))}

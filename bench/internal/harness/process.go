@@ -29,6 +29,7 @@ type place struct {
 // process is a peer as the runner sees it.
 type process struct {
 	name  string
+	role  string
 	in    io.WriteCloser
 	lines chan line
 	end   func()

@@ -40,6 +40,7 @@ func (p *peer) publishAll(plan Plan) *Sent {
 
 func publishRun(clock Clock, plan Plan, payload []byte, publish func([]byte) error, stop <-chan struct{}) *Sent {
 	s := newSent()
+	s.times = plan.times(columnSend, columnReturn)
 	pacer := NewPacer(clock, true)
 	defer pacer.Close()
 	var allocated uint64
@@ -70,6 +71,8 @@ func publishRun(clock Clock, plan Plan, payload []byte, publish func([]byte) err
 		if plan.Period > 0 {
 			s.Lag.Add(t1 - due)
 		}
+		s.times.keep(columnSend, i-plan.Warmup, t1-plan.Start)
+		s.times.keep(columnReturn, i-plan.Warmup, t2-plan.Start)
 	}
 	s.Allocs = float64(mallocs()-allocated) / float64(plan.Count)
 	s.Seconds = float64(clock()-began) / 1e9
@@ -80,6 +83,8 @@ func publishRun(clock Clock, plan Plan, payload []byte, publish func([]byte) err
 // waits until the one before came back or failed.
 func (p *peer) pingAll(plan Plan) (*Sent, error) {
 	s := newSent()
+	s.Peaks = newPeaks(plan.Count)
+	s.times = plan.times(columnSend, columnReturn, columnReceive)
 	var waiting atomic.Int64 // the sequence of the one under way
 	var late atomic.Int64
 	var routed atomic.Bool
@@ -159,12 +164,16 @@ func (p *peer) pingAll(plan Plan) (*Sent, error) {
 		if plan.Period > 0 {
 			s.Lag.Add(t1 - due)
 		}
+		s.times.keep(columnSend, i-plan.Warmup, t1-plan.Start)
+		s.times.keep(columnReturn, i-plan.Warmup, t2-plan.Start)
 		if !ok {
 			s.Failures++
 			s.Kinds["timeout"]++
 			s.Penalised.Add(int64(p.assignment.Timeout))
 			continue
 		}
+		s.times.keep(columnReceive, i-plan.Warmup, at-plan.Start)
+		s.Peaks.add(i-plan.Warmup, plan.Count, at-t1)
 		s.Latency.Add(at - t1)
 		s.Penalised.Add(at - t1)
 		s.Schedule.Add(at - due)

@@ -31,6 +31,7 @@ type Report struct {
 	Verdict     Verdict        `json:"verdict"`
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Reference   []Reference    `json:"reference"`
+	SamplesFile string         `json:"samples_file,omitempty"`
 }
 
 // Release is what was measured.
@@ -104,15 +105,16 @@ type Cell struct {
 	FloorMean   float64 `json:"floor_mean"`
 	Rounds      []Round `json:"rounds"`
 
-	Latency     Summary  `json:"latency"`
-	Schedule    Summary  `json:"schedule_latency"`
-	PublishCost *Summary `json:"publish_cost,omitempty"`
-	Lag         Summary  `json:"schedule_lag"`
-	Penalised   *Summary `json:"penalised,omitempty"`
-	Skew        *Summary `json:"fan_out_skew,omitempty"`
-	Bare        *Summary `json:"bare,omitempty"`
-	Floor       *Summary `json:"floor,omitempty"`
-	Histogram   string   `json:"histogram"`
+	Latency     Summary   `json:"latency"`
+	Schedule    Summary   `json:"schedule_latency"`
+	PublishCost *Summary  `json:"publish_cost,omitempty"`
+	Lag         Summary   `json:"schedule_lag"`
+	Penalised   *Summary  `json:"penalised,omitempty"`
+	Skew        *Summary  `json:"fan_out_skew,omitempty"`
+	Bare        *Summary  `json:"bare,omitempty"`
+	Floor       *Summary  `json:"floor,omitempty"`
+	Histogram   string    `json:"histogram"`
+	Peaks       []float64 `json:"latency_peaks"` // of equal parts of the last round, 0 where nothing came
 
 	Sent       int64             `json:"sent"`
 	Expected   int64             `json:"expected"` // by all subscribers
@@ -211,6 +213,7 @@ func (c *Cell) add(w *Workload, lib, bare *Run, floor *Distribution) {
 		c.Drops[k] += n
 	}
 	c.Timeouts = append(c.Timeouts, lib.Sent.Cases...)
+	c.Peaks = lib.Peaks.microseconds()
 	if lib.Received == nil {
 		c.schedule.Merge(lib.Sent.Schedule)
 		c.Expected += lib.Sent.Sent

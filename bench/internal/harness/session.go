@@ -40,10 +40,11 @@ type Track struct {
 // Session is one run of a track.
 type Session struct {
 	*Common
-	Lab    *Lab
-	Report *Report
-	stderr io.Writer
-	live   bool
+	Lab     *Lab
+	Report  *Report
+	stderr  io.Writer
+	live    bool
+	samples *sampleFile
 }
 
 // Main runs a track and returns the exit code.
@@ -108,10 +109,21 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 		return fail(err)
 	}
 	defer s.Lab.Close()
+	if t.Common.Samples != "" {
+		if s.samples, err = createSamples(t.Common.Samples, t.Name); err != nil {
+			return fail(err)
+		}
+	}
 	s.Report = t.newReport(s.Lab)
+	s.Report.SamplesFile = t.Common.Samples
 	began, wall := time.Now(), time.Now().Round(0)
 	err = t.Measure(ctx, s)
 	s.say("")
+	if s.samples != nil {
+		if e := s.samples.close(); err == nil {
+			err = e
+		}
+	}
 	r := s.Report
 	r.Interrupted = ctx.Err() != nil
 	if err != nil && !r.Interrupted {
@@ -169,7 +181,7 @@ func (s *Session) Rounds(cases, sides int) int {
 // turn.
 func (s *Session) Round(ctx context.Context, c *Cell, w Workload, run func(context.Context, Workload, bool) (*Run, error)) error {
 	s.say("%s: round %d", c.Case, len(c.Rounds)+1)
-	lib, err := run(ctx, w, false)
+	lib, err := run(ctx, s.Sampled(c, w), false)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Case, err)
 	}

@@ -23,11 +23,12 @@ func putProbe(b []byte) { binary.LittleEndian.PutUint64(b, probe) }
 
 // Plan is what of a run both ends know.
 type Plan struct {
-	Start    int64 `json:"start"`  // when sequence 0 is to be sent, in nanoseconds of the clock
-	Period   int64 `json:"period"` // nanoseconds, 0 as fast as possible
-	Warmup   int64 `json:"warmup"` // sequences 0 to Warmup-1 are not measured
-	Count    int64 `json:"count"`  // those after them are
-	WantSkew bool  `json:"skew"`
+	Start       int64 `json:"start"`  // when sequence 0 is to be sent, in nanoseconds of the clock
+	Period      int64 `json:"period"` // nanoseconds, 0 as fast as possible
+	Warmup      int64 `json:"warmup"` // sequences 0 to Warmup-1 are not measured
+	Count       int64 `json:"count"`  // those after them are
+	WantSkew    bool  `json:"skew"`
+	WantSamples bool  `json:"samples"`
 }
 
 // Total is the number of messages.
@@ -58,6 +59,8 @@ type Tracker struct {
 	probes   int64
 	draining bool
 	skew     *skew
+	peaks    peaks
+	times    []int64 // by measured sequence, since the start; nil unless wanted
 	r        Received
 }
 
@@ -91,10 +94,14 @@ type Received struct {
 
 // NewTracker returns a tracker for a plan.
 func NewTracker(p Plan) *Tracker {
-	return &Tracker{
+	t := &Tracker{
 		plan: p, seen: make([]uint64, (p.Count+63)/64), largest: -1,
-		latency: NewDistribution(), schedule: NewDistribution(),
+		latency: NewDistribution(), schedule: NewDistribution(), peaks: newPeaks(p.Count),
 	}
+	if p.WantSamples {
+		t.times = newTimes(p.Count)
+	}
+	return t
 }
 
 // sequenceOf restores the sequence from its low bits: near to what the send time
@@ -155,6 +162,10 @@ func (t *Tracker) Receive(at int64, payload []byte) bool {
 	segment := i * segments / t.plan.Count
 	t.sums[segment] += float64(latency)
 	t.counts[segment]++
+	t.peaks.add(i, t.plan.Count, latency)
+	if t.times != nil {
+		t.times[i] = at - t.plan.Start
+	}
 	if t.skew != nil {
 		t.skew.add(i, at-t.plan.Start)
 	}

@@ -60,6 +60,9 @@ func (c *cli) validate() error {
 			return err
 		}
 	}
+	if c.Timeouts && c.Samples != "" {
+		return harness.Usage("--samples", c.Samples, "without --timeouts, which measures no latencies")
+	}
 	if err := harness.InRange("--timeout-calls", c.TimeoutCalls, 1, 1_000_000); err != nil {
 		return err
 	}

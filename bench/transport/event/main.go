@@ -78,6 +78,9 @@ func (c *cli) validate() error {
 		if err := harness.InRange("--subscribers", n, 1, maxSubscribers); err != nil {
 			return err
 		}
+		if c.Samples != "" && int64(n)*c.Count > harness.MaxSamples {
+			return harness.Usage("--subscribers", fmt.Sprintf("%d with --count %d and --samples", n, c.Count), fmt.Sprintf("%d samples together", harness.MaxSamples))
+		}
 		if c.Mode == "rtt" && n != 1 {
 			return harness.Usage("--subscribers", n, "1 with --mode rtt")
 		}

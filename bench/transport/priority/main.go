@@ -91,6 +91,9 @@ func (c *cli) measure(ctx context.Context, s *harness.Session) error {
 			x.Call.Alone = i == bulkAlone
 			x.Call.Classes = i == twoClasses || i == bulkAlone
 			x.Call.Fifo = i == fifo
+			if cells[i] != nil {
+				x = s.Sampled(cells[i], x)
+			}
 			run, err := s.Lab.Call(ctx, x, i == fifo)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
