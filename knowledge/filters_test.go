@@ -80,6 +80,9 @@ func share(t *testing.T, from, to transport.Event, out, in []transport.Filter) (
 	return a, b, receiver
 }
 
+// mtu is what a frame of an Ethernet carries, in bytes.
+const mtu = 1500
+
 // TestFiltersDeliver sends values of all sizes through all chains over all links.
 func TestFiltersDeliver(t *testing.T) {
 	for link, open := range links {
@@ -92,7 +95,7 @@ func TestFiltersDeliver(t *testing.T) {
 					}
 					from, to := open(t, s[0], s[1])
 					a, b, receiver := share(t, from, to, filters, filters)
-					for _, size := range []int{1, 1499, 64<<10 - 1, 64 << 10, 1 << 20} {
+					for _, size := range []int{1, mtu - 1, mtu, 64<<10 - 1, 64 << 10, 1 << 20} {
 						name := fmt.Sprint("size", size)
 						value := make([]byte, size)
 						for i := range value {
