@@ -23,6 +23,7 @@ type Common struct {
 	CSV           string        `name:"csv" placeholder:"FILE" help:"Write a line for each case there."`
 	Samples       string        `placeholder:"FILE" help:"Write a line for each measured message there, as CSV."`
 	Markdown      string        `placeholder:"FILE" help:"Write a table there."`
+	HTML          string        `name:"html" placeholder:"FILE" help:"Write a page with plots there, which needs nothing else."`
 	Compare       string        `placeholder:"FILE" help:"Compare with an older file of --json."`
 	Require       []string      `sep:"none" placeholder:"KARL" help:"Fail unless this holds of each case, as in 'p99 < 200 && dropped == 0'; times in microseconds. May be repeated."`
 	FailOnWarning bool          `help:"Fail if the report has a warning; notes are none."`

@@ -56,6 +56,7 @@ func (s *Session) write(stdout io.Writer, changes []string) error {
 		make func() ([]byte, error)
 	}{
 		{s.JSON, r.JSON}, {s.CSV, r.csv}, {s.Markdown, func() ([]byte, error) { return []byte(r.markdown(changes)), nil }},
+		{s.HTML, func() ([]byte, error) { return r.html(changes) }},
 	} {
 		if f.name == "" {
 			continue
@@ -70,7 +71,7 @@ func (s *Session) write(stdout io.Writer, changes []string) error {
 			return err
 		}
 	}
-	if s.JSON == "-" || s.CSV == "-" || s.Markdown == "-" {
+	if s.JSON == "-" || s.CSV == "-" || s.Markdown == "-" || s.HTML == "-" {
 		return nil
 	}
 	_, err := io.WriteString(stdout, text())

@@ -149,7 +149,7 @@ type Cell struct {
 	Bulk     *BulkFigures  `json:"bulk,omitempty"`
 
 	pooled, schedule, cost, lag, penalised, skew, bare, floor *Distribution
-	period                                                    int64
+	period, first, count                                      int64
 	wall                                                      float64
 }
 
@@ -164,7 +164,7 @@ type Subscriber struct {
 }
 
 func newCell(name string, w *Workload) *Cell {
-	c := &Cell{Case: name, Payload: w.Payload, Reply: w.Reply, Subscribers: w.Subscribers, Unit: "us", Kinds: map[string]int64{}, Drops: map[string]uint64{}, period: w.Period.Nanoseconds()}
+	c := &Cell{Case: name, Payload: w.Payload, Reply: w.Reply, Subscribers: w.Subscribers, Unit: "us", Kinds: map[string]int64{}, Drops: map[string]uint64{}, period: w.Period.Nanoseconds(), first: w.Warmup, count: w.Count}
 	for _, d := range []**Distribution{&c.pooled, &c.schedule, &c.cost, &c.lag, &c.penalised, &c.skew, &c.bare, &c.floor} {
 		*d = NewDistribution()
 	}
