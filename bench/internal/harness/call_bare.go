@@ -143,6 +143,7 @@ type bareCaller struct {
 	g      *bareGateway
 	out    []byte
 	answer []byte
+	reuse  bool // of answer, for the next one
 }
 
 func dialBare(e *Endpoint, plan CallPlan) (caller, error) {
@@ -160,7 +161,7 @@ func dialBare(e *Endpoint, plan CallPlan) (caller, error) {
 	if plan.Fifo {
 		return newFifoCaller(conn), nil
 	}
-	return &bareCaller{conn: conn, r: bufio.NewReader(conn)}, nil
+	return &bareCaller{conn: conn, r: bufio.NewReader(conn), reuse: plan.InFlight <= 1}, nil
 }
 
 func (b *bareCaller) call(ctx context.Context, _ string, request []byte, _, _ bool) ([]byte, error) {
@@ -179,12 +180,15 @@ func (b *bareCaller) call(ctx context.Context, _ string, request []byte, _, _ bo
 			return nil, ctx.Err()
 		}
 	}
-	var err error
-	if b.out, err = writeFrame(b.conn, b.out, request); err != nil {
+	out, err := writeFrame(b.conn, b.out, request)
+	if b.out = out; err != nil {
 		return nil, err
 	}
-	b.answer, err = readFrame(b.r, b.answer)
-	return b.answer, err
+	answer, err := readFrame(b.r, b.answer)
+	if b.reuse {
+		b.answer = answer
+	}
+	return answer, err
 }
 
 func (b *bareCaller) close() error {

@@ -97,6 +97,17 @@ func (c *Common) validate(kinds []string) error {
 	return nil
 }
 
+// ValidateThroughput checks the flags of a search for the largest rate.
+func (c *Common) ValidateThroughput(limitUS int64) error {
+	if c.Samples != "" {
+		return Usage("--samples", c.Samples, "without --mode throughput")
+	}
+	if c.Rounds > 1 {
+		return Usage("--rounds", c.Rounds, "1 with --mode throughput")
+	}
+	return InRange("--limit-us", limitUS, 1, 60_000_000)
+}
+
 // period is the time between two messages.
 func (c *Common) period() time.Duration { return time.Duration(c.PeriodUS) * time.Microsecond }
 

@@ -22,7 +22,7 @@ type BulkFigures struct {
 
 var columns = []string{
 	"case", "mean_us", "p50_us", "p95_us", "p99_us", "max_us", "schedule_mean_us", "bare_mean_us", "ratio", "floor_us",
-	"received", "dropped", "duplicates", "out_of_order", "late", "failures", "allocs", "bare_allocs", "cpu_percent",
+	"received", "dropped", "duplicates", "out_of_order", "late", "failures", "allocs", "bare_allocs", "cpu_percent", "rate",
 }
 
 // row is a case as the columns have it.
@@ -36,10 +36,14 @@ func (c *Cell) row() []string {
 	if c.Bare != nil {
 		bare, ratio = us(c.Bare.Mean), us(c.Ratio)
 	}
+	rate := ""
+	if c.Throughput != nil {
+		rate = strconv.FormatFloat(c.Throughput.Rate, 'f', 0, 64)
+	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	return []string{
 		c.Case, us(c.Mean), us(c.Latency.P50), us(c.Latency.P95), p99, us(c.Latency.Max), us(c.Schedule.Mean), bare, ratio, us(c.FloorMean),
-		n(c.Received), n(c.Dropped), n(c.Duplicates), n(c.Reordered), n(c.Late), n(c.Failures), us(c.Allocs), us(c.BareAllocs), us(c.CPU),
+		n(c.Received), n(c.Dropped), n(c.Duplicates), n(c.Reordered), n(c.Late), n(c.Failures), us(c.Allocs), us(c.BareAllocs), us(c.CPU), rate,
 	}
 }
 
@@ -117,6 +121,8 @@ func (r *Report) sentences() []string {
 	var list []string
 	for _, c := range r.Results {
 		switch {
+		case c.Throughput != nil:
+			list = append(list, c.Case+": "+c.Throughput.sentence())
 		case c.Timeouts != nil:
 			for _, t := range c.Timeouts {
 				list = append(list, fmt.Sprintf("%s, %s: %d calls, told after %.1f to %.1f ms, %d outside, %d wrong answers, %d goroutines left %v",
@@ -160,6 +166,15 @@ func (r *Report) text(w io.Writer, changes []string) {
 		v := c.row()
 		lost := c.Dropped + c.Failures
 		fmt.Fprintf(w, "%-34s %9s %9s %9s %9s %9s %9s %9s %6s %7s %8d\n", v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], lost)
+	}
+	for _, c := range r.Results {
+		if c.Throughput == nil {
+			continue
+		}
+		fmt.Fprintf(w, "\n%-34s %10s %10s %10s %8s %9s\n", c.Case+", by rate", "rate", "reached", "messages", "dropped", "p99 due")
+		for _, s := range c.Throughput.Steps {
+			fmt.Fprintf(w, "%34s %10.0f %10.0f %10d %8d %9.2f %s\n", "", s.Rate, s.Sent, s.Count, s.Dropped, s.P99, s.Why)
+		}
 	}
 	fmt.Fprintln(w)
 	for _, line := range r.Summary {

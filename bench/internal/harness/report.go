@@ -144,9 +144,10 @@ type Cell struct {
 	RSS        int64             `json:"rss_bytes"`
 	MaxPause   float64           `json:"max_gc_pause_us"`
 
-	Each     []Subscriber  `json:"subscribers_each,omitempty"`
-	Timeouts []TimeoutCase `json:"timeouts,omitempty"`
-	Bulk     *BulkFigures  `json:"bulk,omitempty"`
+	Each       []Subscriber  `json:"subscribers_each,omitempty"`
+	Timeouts   []TimeoutCase `json:"timeouts,omitempty"`
+	Bulk       *BulkFigures  `json:"bulk,omitempty"`
+	Throughput *Throughput   `json:"throughput,omitempty"`
 
 	pooled, schedule, cost, lag, penalised, skew, bare, floor *Distribution
 	period, first, count                                      int64
@@ -343,7 +344,7 @@ func (r *Report) warn(c *Cell) {
 	} else if c.Lag.Count > 0 {
 		late = c.Lag.P95
 	}
-	if c.period > 0 && c.Delayed == 0 && late > 0.1*float64(c.period)/1000 {
+	if c.period > 0 && c.Delayed == 0 && c.Throughput == nil && late > 0.1*float64(c.period)/1000 {
 		add("publisher_late", severityWarning, fmt.Sprintf("lag %.0f us", late), "messages were sent late by more than a tenth of the period")
 	}
 	if c.Saturated {
@@ -360,6 +361,9 @@ func (r *Report) warn(c *Cell) {
 	}
 	if p := c.Latency.P99; p != nil && c.MaxPause > *p {
 		add("gc_pause", severityWarning, fmt.Sprintf("%.0f us", c.MaxPause), "a pause of the garbage collector was longer than p99")
+	}
+	if t := c.Throughput; t != nil && t.Rate == 0 && len(t.Steps) > 0 {
+		add("saturated", severityWarning, t.Steps[len(t.Steps)-1].Why, "no rate that was tried is without drops and within the limit")
 	}
 	for i := range c.Timeouts {
 		if what := c.Timeouts[i].fault(); what != "" {

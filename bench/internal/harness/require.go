@@ -58,6 +58,11 @@ func figuresOf(c *Cell) map[string]karl.Value {
 	for name, x := range map[string]float64{"ratio": c.Ratio, "spread": c.Spread, "allocs": c.Allocs, "bare_allocs": c.BareAllocs, "cpu": c.CPU, "growth": c.Growth} {
 		v[name] = karl.Float(x)
 	}
+	t := c.Throughput
+	if t == nil {
+		t = &Throughput{}
+	}
+	v["rate"], v["unpaced_sent"], v["unpaced_received"] = karl.Float(t.Rate), karl.Float(t.Unpaced.Sent), karl.Float(t.Unpaced.Received)
 	b := c.Bulk
 	if b == nil {
 		b = &BulkFigures{}
@@ -65,8 +70,8 @@ func figuresOf(c *Cell) map[string]karl.Value {
 	v["bulk_rate"], v["bulk_share"], v["starvation"] = karl.Float(b.MiB), karl.Float(b.Share), karl.Float(b.Longest)
 	v["fifo_ratio"], v["idle_p50_ratio"], v["inversions"] = karl.Float(b.FifoRatio), karl.Float(b.IdleP50Ratio), karl.Int(b.Inversions)
 	var outside, wrong, left int64
-	for _, t := range c.Timeouts {
-		outside, wrong, left = outside+t.Outside, wrong+t.Wrong, left+int64(t.Left)
+	for _, x := range c.Timeouts {
+		outside, wrong, left = outside+x.Outside, wrong+x.Wrong, left+int64(x.Left)
 	}
 	v["outside"], v["wrong"], v["left"] = karl.Int(outside), karl.Int(wrong), karl.Int(left)
 	return v

@@ -192,12 +192,17 @@ func (s *Session) Round(ctx context.Context, c *Cell, w Workload, run func(conte
 			return fmt.Errorf("%s, bare: %w", c.Case, err)
 		}
 	}
-	if lib.Sync != nil {
-		lib.Sync.Accept(lib.latency().Min())
-		s.Report.TimeSync = lib.Sync
-	}
+	s.synchronised(lib)
 	c.add(&w, lib, bare, s.floor(w))
 	return nil
+}
+
+// synchronised takes how the clocks of two hosts agreed in a run.
+func (s *Session) synchronised(run *Run) {
+	if run.Sync != nil {
+		run.Sync.Accept(run.latency().Min())
+		s.Report.TimeSync = run.Sync
+	}
 }
 
 // Add takes one run of the library, without a bare one beside it.
@@ -270,7 +275,7 @@ func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []stri
 		r.Warnings = []Warning{}
 	}
 	for _, c := range r.Results {
-		if len(c.Rounds) == 0 {
+		if len(c.Rounds) == 0 && c.Throughput == nil {
 			continue // it was not come to
 		}
 		for _, j := range judges {

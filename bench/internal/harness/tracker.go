@@ -60,6 +60,8 @@ type Tracker struct {
 	draining bool
 	skew     *skew
 	peaks    peaks
+	first    int64 // when a measured message came
+	last     int64
 	times    []int64 // by measured sequence, since the start; nil unless wanted
 	r        Received
 }
@@ -90,6 +92,7 @@ type Received struct {
 	Latency    *Distribution `json:"latency"`  // t3-t1
 	Schedule   *Distribution `json:"schedule"` // t3-t0
 	Segments   []float64     `json:"segments"` // mean latency by tenths of the run, µs
+	Seconds    float64       `json:"seconds"`  // between the first and the last one
 }
 
 // NewTracker returns a tracker for a plan.
@@ -104,11 +107,16 @@ func NewTracker(p Plan) *Tracker {
 	return t
 }
 
+// quick is a period below which a sender that cannot keep it is late by more
+// messages than the low bits of a sequence tell, within a step of a search.
+const quick = 20_000
+
 // sequenceOf restores the sequence from its low bits: near to what the send time
-// says where the run is paced, else near to the largest one seen.
+// says where the run is paced, else, or where it is quick, near to the largest
+// one seen.
 func (t *Tracker) sequenceOf(low, sinceStart int64) int64 {
 	near := t.largest + 1
-	if t.plan.Period > 0 {
+	if t.plan.Period >= quick {
 		near = sinceStart / t.plan.Period
 	}
 	const span = 1 << 16
@@ -147,6 +155,10 @@ func (t *Tracker) Receive(at int64, payload []byte) bool {
 		return true
 	}
 	t.seen[i/64] |= 1 << (i % 64)
+	if t.r.Received == 0 {
+		t.first = at
+	}
+	t.last = at
 	t.r.Received++
 	if t.draining {
 		t.r.Late++
@@ -183,6 +195,7 @@ func (t *Tracker) Result() Received {
 	r := t.r
 	r.Latency, r.Schedule = t.latency, t.schedule
 	r.Dropped = t.plan.Count - r.Received
+	r.Seconds = float64(t.last-t.first) / 1e9
 	for i := range t.sums {
 		mean := 0.0
 		if t.counts[i] > 0 {

@@ -5,6 +5,7 @@
 //	go run ./bench/transport/control --count 100 --warmup 10
 //	go run ./bench/transport/control --payload-size 8 --period-us 1000
 //	go run ./bench/transport/control --payload-size 1048576 --period-us 33333 --count 150
+//	go run ./bench/transport/control --mode throughput --max-in-flight 16
 //	go run ./bench/transport/control --timeouts
 //
 // Exit codes: 0 ok; 1 a requirement does not hold, or there is a warning and
@@ -23,10 +24,12 @@ import (
 
 type cli struct {
 	harness.Common `embed:""`
-	ReplySize      int  `default:"0" help:"Bytes of an answer, from 8; 0 is as many as the request has."`
-	MaxInFlight    int  `default:"1" help:"Calls at the same time, 1 to 1024: a late answer does not delay the calls after it, up to so many."`
-	Timeouts       bool `help:"See how callers of gateways that do not answer, answer late, die and restart are told."`
-	TimeoutCalls   int  `default:"10000" help:"Calls of each kind that are to time out, 1 to 1,000,000."`
+	Mode           string `default:"latency" help:"latency, or throughput: the largest rate without failures and with p99 below --limit-us, and what goes through as fast as possible."`
+	LimitUS        int64  `name:"limit-us" default:"1000" help:"Microseconds that p99 from the time due may take with --mode throughput, 1 to 60,000,000."`
+	ReplySize      int    `default:"0" help:"Bytes of an answer, from 8; 0 is as many as the request has."`
+	MaxInFlight    int    `default:"1" help:"Calls at the same time, 1 to 1024: a late answer does not delay the calls after it, up to so many."`
+	Timeouts       bool   `help:"See how callers of gateways that do not answer, answer late, die and restart are told."`
+	TimeoutCalls   int    `default:"10000" help:"Calls of each kind that are to time out, 1 to 1,000,000."`
 }
 
 func main() {
@@ -51,7 +54,7 @@ func (c *cli) mode() string {
 	if c.Timeouts {
 		return "timeouts"
 	}
-	return "latency"
+	return c.Mode
 }
 
 func (c *cli) validate() error {
@@ -59,6 +62,18 @@ func (c *cli) validate() error {
 		if err := harness.InRange("--reply-size", c.ReplySize, harness.MinPayload, harness.MaxPayload); err != nil {
 			return err
 		}
+	}
+	switch c.Mode {
+	case "latency":
+	case "throughput":
+		if c.Timeouts {
+			return harness.Usage("--mode", c.Mode, "latency with --timeouts")
+		}
+		if err := c.ValidateThroughput(c.LimitUS); err != nil {
+			return err
+		}
+	default:
+		return harness.Usage("--mode", c.Mode, "latency, throughput")
 	}
 	if c.Timeouts && c.Samples != "" {
 		return harness.Usage("--samples", c.Samples, "without --timeouts, which measures no latencies")
@@ -74,7 +89,12 @@ func (c *cli) measure(ctx context.Context, s *harness.Session) error {
 	if c.Timeouts {
 		return c.timeouts(ctx, s)
 	}
-	rounds := s.Rounds(len(c.PayloadSize), 2)
+	rounds := 1
+	if c.Mode == "throughput" {
+		s.Report.Workload["limit_us"] = c.LimitUS
+	} else {
+		rounds = s.Rounds(len(c.PayloadSize), 2)
+	}
 	type testCase struct {
 		cell     *harness.Cell
 		workload harness.Workload
@@ -87,6 +107,12 @@ func (c *cli) measure(ctx context.Context, s *harness.Session) error {
 	}
 	for range rounds {
 		for _, t := range cases {
+			if c.Mode == "throughput" {
+				if err := s.Throughput(ctx, t.cell, t.workload, time.Duration(c.LimitUS)*time.Microsecond, s.Lab.Call); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := s.Round(ctx, t.cell, t.workload, s.Lab.Call); err != nil {
 				return err
 			}

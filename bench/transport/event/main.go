@@ -5,6 +5,7 @@
 //	go run ./bench/transport/event --count 100 --warmup 10
 //	go run ./bench/transport/event --subscribers 1,2,4,8,16 --payload-size 64,4096 --count 2000 --json out.json
 //	go run ./bench/transport/event --mode rtt --payload-size 64,65536 --count 10000
+//	go run ./bench/transport/event --mode throughput --limit-us 1000
 //	go run ./bench/transport/event --transport multicast --subscribers 512 --processes 8 --payload-size 8
 //	go run ./bench/transport/event --require 'p99 < 200 && dropped == 0' --fail-on-warning
 //
@@ -18,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/madara-go/madara/bench/internal/harness"
 	"github.com/madara-go/madara/transport"
@@ -25,7 +27,8 @@ import (
 
 type cli struct {
 	harness.Common `embed:""`
-	Mode           string `default:"oneway" help:"oneway, or rtt: messages that come back."`
+	Mode           string `default:"oneway" help:"oneway; rtt: messages that come back; throughput: the largest rate without drops and with p99 below --limit-us, and what goes through as fast as possible."`
+	LimitUS        int64  `name:"limit-us" default:"1000" help:"Microseconds that p99 from the time due may take with --mode throughput, 1 to 60,000,000."`
 	Subscribers    []int  `default:"1" help:"How many subscribe, 1 to 4096; several with commas."`
 	Processes      int    `default:"0" help:"Processes that the subscribers share, 1 to 64; 0 is one for each, as far as 64 for each allow."`
 	QueueDepth     int    `default:"256" help:"Messages that wait for a subscriber's handler, 1 to 65536."`
@@ -56,8 +59,14 @@ const (
 )
 
 func (c *cli) validate() error {
-	if c.Mode != "oneway" && c.Mode != "rtt" {
-		return harness.Usage("--mode", c.Mode, "oneway, rtt")
+	switch c.Mode {
+	case "oneway", "rtt":
+	case "throughput":
+		if err := c.ValidateThroughput(c.LimitUS); err != nil {
+			return err
+		}
+	default:
+		return harness.Usage("--mode", c.Mode, "oneway, rtt, throughput")
 	}
 	if len(c.Subscribers) == 0 {
 		return harness.Usage("--subscribers", "empty", "at least one number")
@@ -116,7 +125,12 @@ func (c *cli) measure(ctx context.Context, s *harness.Session) error {
 	if c.Mode == "rtt" {
 		run = s.Lab.Trip
 	}
-	rounds := s.Rounds(len(c.Subscribers)*len(c.PayloadSize), 2)
+	rounds := 1
+	if c.Mode == "throughput" {
+		w["limit_us"] = c.LimitUS
+	} else {
+		rounds = s.Rounds(len(c.Subscribers)*len(c.PayloadSize), 2)
+	}
 	var cases []testCase
 	var processes []int
 	for _, size := range c.PayloadSize {
@@ -136,6 +150,12 @@ func (c *cli) measure(ctx context.Context, s *harness.Session) error {
 	w["processes"] = slices.Compact(processes)
 	for range rounds {
 		for i := range cases {
+			if c.Mode == "throughput" {
+				if err := s.Throughput(ctx, cases[i].cell, cases[i].workload, time.Duration(c.LimitUS)*time.Microsecond, run); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := s.Round(ctx, cases[i].cell, cases[i].workload, run); err != nil {
 				return err
 			}
