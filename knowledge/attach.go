@@ -48,9 +48,7 @@ type Attachment struct {
 
 	// Of the subscription's goroutine alone.
 	in        incoming
-	received  hashes        // of messages that may be sent on, two seconds
-	puzzledAt time.Duration // when a message that cannot be decoded was logged
-	leapedAt  time.Duration // when a message whose clock is too far ahead was logged
+	received  hashes // of messages that may be sent on, two seconds
 	assembler *wire.Assembler
 	peers     map[string]*peerState
 	peerOrder []string
@@ -58,7 +56,8 @@ type Attachment struct {
 	jumpedAt  time.Duration // by this host's clock
 	made      int           // names that messages made
 
-	resend newcomers
+	resend     newcomers
+	complaints complaints
 }
 
 // counters count for an attachment.
@@ -143,7 +142,7 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 		if event.Topics() && (len(a.reads) != 1 || !a.reads[topic]) {
 			topic = "*" // all, of which the headers tell those that are read
 		}
-		sub, err := event.Subscribe(topic, &transport.SubscribeOptions{Depth: a.share.Depth, Policy: a.share.Policy}, a.receive)
+		sub, err := event.Subscribe(topic, &transport.SubscribeOptions{Depth: a.share.Depth, Policy: a.share.Policy, Refused: a.refused}, a.receive)
 		if err != nil {
 			a.detach()
 			return nil, err
@@ -154,6 +153,7 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 		b.unlock()
 		if closed { // meanwhile; Close may not have seen the subscription
 			sub.Close()
+			a.done.Wait()
 			return nil, ErrClosed
 		}
 	}

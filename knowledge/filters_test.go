@@ -3,6 +3,7 @@ package knowledge_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/madara-go/madara/transport/tcp"
 	"github.com/madara-go/madara/transport/transporttest"
 	"github.com/madara-go/madara/transport/udp"
+	"github.com/madara-go/madara/transport/wire"
 )
 
 func good[T any](x T, err error) T {
@@ -64,10 +66,10 @@ var (
 	}
 )
 
-// share attaches two bases to a link.
-func share(t *testing.T, from, to transport.Event, out, in []transport.Filter) (a, b *knowledge.Base, receiver *knowledge.Attachment) {
+// share attaches two bases to a link; the options are of the receiver.
+func share(t *testing.T, from, to transport.Event, out, in []transport.Filter, opts ...knowledge.Option) (a, b *knowledge.Base, receiver *knowledge.Attachment) {
 	t.Helper()
-	a, b = knowledge.New(), knowledge.New()
+	a, b = knowledge.New(), knowledge.New(opts...)
 	t.Cleanup(func() { a.Close(); b.Close(); from.Close(); to.Close() })
 	const most = 4 << 20
 	good(a.Attach(from, &knowledge.Sharing{Filters: out, MaxMessage: most}))
@@ -123,7 +125,8 @@ func TestFiltersDeliver(t *testing.T) {
 }
 
 // TestFiltersDisagree sends to a receiver whose filters or keys are others: what
-// arrives is counted under its reason, and nothing is applied.
+// arrives is counted under its reason, nothing is applied, and one line of the log
+// says which setting differs.
 func TestFiltersDisagree(t *testing.T) {
 	other := good(filter.NewSSLPassword("another"))
 	key := bytes.Repeat([]byte{1}, 32)
@@ -133,17 +136,18 @@ func TestFiltersDisagree(t *testing.T) {
 		seal, key []byte
 		id        uint32
 		want      transport.Drop
+		log       string
 	}{
-		{"password", []transport.Filter{ssl}, []transport.Filter{other}, nil, nil, 1, transport.DropDecode},
-		{"order", []transport.Filter{ssl, filter.LZ4{}}, []transport.Filter{filter.LZ4{}, ssl}, nil, nil, 1, transport.DropDecode},
-		{"none here", []transport.Filter{ssl}, nil, nil, nil, 1, transport.DropNotKaRL},
-		{"none there", nil, []transport.Filter{ssl}, nil, nil, 1, transport.DropDecode},
-		{"key", nil, nil, make([]byte, 32), key, 1, transport.DropForged},
-		{"key id", nil, nil, key, key, 2, transport.DropUnknownKey},
-		{"not sealed", nil, nil, nil, key, 1, transport.DropUnknownKey},
-		{"sealed", nil, nil, key, nil, 1, transport.DropNotKaRL},
+		{"password", []transport.Filter{ssl}, []transport.Filter{other}, nil, nil, 1, transport.DropDecode, `filters=ssl error=`},
+		{"order", []transport.Filter{ssl, filter.LZ4{}}, []transport.Filter{filter.LZ4{}, ssl}, nil, nil, 1, transport.DropDecode, `filters="lz4 ssl" error="filter \"lz4\" where \"ssl\" is wanted`},
+		{"none here", []transport.Filter{ssl}, nil, nil, nil, 1, transport.DropNotKaRL, `filter=ssl`},
+		{"none there", nil, []transport.Filter{ssl}, nil, nil, 1, transport.DropDecode, `filters=ssl error="filter \"ssl\": message does not have the filter`},
+		{"key", nil, nil, make([]byte, 32), key, 1, transport.DropForged, `error="key 1: forged`},
+		{"key id", nil, nil, key, key, 2, transport.DropUnknownKey, `error="key 1: not sealed with a key that is known`},
+		{"not sealed", nil, nil, nil, key, 1, transport.DropUnknownKey, `error="no aead1 datagram`},
+		{"sealed", nil, nil, key, nil, 1, transport.DropNotKaRL, `filter=aead1`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		disagree := func(t *testing.T, open func(t *testing.T, a, b transport.Settings) (from, to transport.Event)) {
 			var s [2]transport.Settings
 			if c.seal != nil {
 				s[0].Sealer = good(filter.NewAEAD(1, c.seal))
@@ -151,21 +155,59 @@ func TestFiltersDisagree(t *testing.T) {
 			if c.key != nil {
 				s[1].Sealer = good(filter.NewAEAD(c.id, c.key))
 			}
-			from, to := links["udp"](t, s[0], s[1])
-			a, b, receiver := share(t, from, to, c.out, c.in)
-			a.Set("x", karl.String(strings.Repeat("x", 100)))
-			if err := a.Send(soon(t)); err != nil {
-				t.Fatal(err)
+			from, to := open(t, s[0], s[1])
+			var log lockedBuffer
+			a, b, receiver := share(t, from, to, c.out, c.in, knowledge.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			const sends = 5
+			for i := range sends {
+				a.Set("x", karl.String(strings.Repeat("x", 100+i)))
+				if err := a.Send(soon(t)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			for end := time.Now().Add(20 * time.Second); receiver.Stats().Drops[c.want]+to.Stats().Drops[c.want] == 0; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); receiver.Stats().Drops[c.want]+to.Stats().Drops[c.want] < sends || log.String() == ""; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
-					t.Fatalf("not counted as %v: %v; %v", c.want, receiver.Stats(), to.Stats())
+					t.Fatalf("not counted as %v: %v; %v; logged %q", c.want, receiver.Stats(), to.Stats(), log.String())
 				}
 			}
 			if b.Get("x").Exists() {
 				t.Error("it was applied")
 			}
-		})
+			b.Close() // nothing is logged later
+			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, c.log) ||
+				!strings.Contains(text, "reason="+c.want.String()) || !strings.Contains(text, "source=") {
+				t.Errorf("logged %q, want one line with %q", text, c.log)
+			}
+		}
+		for link, open := range links {
+			t.Run(c.name+"/"+link, func(t *testing.T) { disagree(t, open) })
+		}
+	}
+}
+
+// TestComplaints has many peers fail at once, and again: a minute has so many lines
+// of one reason, and one of a peer.
+func TestComplaints(t *testing.T) {
+	now := time.Hour
+	var log lockedBuffer
+	_, a, e := attachTap(t, "a", &knowledge.Sharing{MaxClockJump: 1}, knowledge.WithClock(func() time.Duration { return now }),
+		knowledge.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	filtered := wireFixture("aes_password.bin")
+	for round := range 3 {
+		for peer := range 100 {
+			for range 2 {
+				e.handle(&transport.Message{Payload: filtered, Source: fmt.Sprint("10.0.0.1:", peer)})
+			}
+		}
+		e.deliver(encode(wire.Header{Clock: 1 << 40}, record{"x", karl.Int(1)}))
+		text := log.String()
+		if foreign, clock := strings.Count(text, "reason=header.foreign"), strings.Count(text, "reason=header.clock"); foreign != (round/2+1)*16 || clock != round/2+1 {
+			t.Errorf("round %d: %d of filters and %d of clocks", round, foreign, clock)
+		}
+		now += 30 * time.Second
+	}
+	if s := a.Stats(); s.Drops[transport.DropNotKaRL] != 600 || s.Drops[transport.DropClock] != 3 {
+		t.Errorf("%v", s)
 	}
 }
 

@@ -2,10 +2,12 @@ package knowledge
 
 import (
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,19 +75,56 @@ func (a *Attachment) take(m *transport.Message, now time.Duration) {
 	if len(a.chain) > 0 {
 		var err error
 		if message, err = a.chain.Decode(message, a.share.MaxMessage); err != nil {
-			c.drop(transport.DropDecode, 1)
-			a.puzzled(m.Source, err, now)
+			a.puzzled(m.Source, err)
 			return
 		}
 	}
 	a.process(message, m.Source, now)
 }
 
-// puzzled logs a message whose filters are others than ours, once a minute.
-func (a *Attachment) puzzled(source string, err error, now time.Duration) {
-	if a.puzzledAt == 0 || now-a.puzzledAt >= time.Minute {
-		a.puzzledAt = now
-		a.b.log.Warn("a message cannot be decoded: do Sharing.Filters, their order and their keys agree?", "source", source, "error", err)
+// puzzled drops a message whose filters are others than ours.
+func (a *Attachment) puzzled(source string, err error) {
+	ids := make([]string, len(a.chain))
+	for i, f := range a.chain {
+		ids[i] = f.ID()
+	}
+	a.complain(transport.DropDecode, source, "a message cannot be decoded: do Sharing.Filters, their order and their keys agree?",
+		"source", source, "filters", strings.Join(ids, " "), "error", err)
+}
+
+// foreign drops what is no message, and tells filters of others from noise.
+func (a *Attachment) foreign(message []byte, source string, err error) {
+	if len(a.chain) > 0 {
+		a.puzzled(source, fmt.Errorf("what the filters make of it is no message: %w", err))
+		return
+	}
+	if id, _, err := wire.ParseFilterHeader(message); err == nil {
+		a.complain(transport.DropNotKaRL, source, "a message has a filter that is not in Sharing.Filters, or is sealed while the transport has no Sealer",
+			"source", source, "filter", string(id))
+		return
+	}
+	a.counters.drop(transport.DropNotKaRL, 1)
+}
+
+// refused logs a datagram that the transport's Sealer did not open, by a goroutine
+// of its own, as the one that reads must go on.
+func (a *Attachment) refused(source string, err error) {
+	if a.closed.Load() {
+		return
+	}
+	why := transport.DropOpen
+	switch {
+	case errors.Is(err, transport.ErrReplayed): // as networks do by themselves
+		return
+	case errors.Is(err, transport.ErrUnknownKey):
+		why = transport.DropUnknownKey
+	case errors.Is(err, transport.ErrForged):
+		why = transport.DropForged
+	}
+	if a.complaints.due(why, source, a.b.now()) {
+		a.done.Go(func() {
+			a.b.log.Warn("a datagram was not opened: do the keys of the transport's Sealer and their ids agree?", "reason", why.String(), "source", source, "error", err)
+		})
 	}
 }
 
@@ -160,8 +199,11 @@ func (a *Attachment) admitHeader(h *wire.Header, now time.Duration) (transport.D
 func (a *Attachment) process(message []byte, source string, now time.Duration) {
 	c, in := &a.counters, &a.in
 	h, err := wire.ParseHeader(message)
-	if err != nil || h.Kind == wire.Fragment {
-		c.drop(transport.DropNotKaRL, 1)
+	if err == nil && h.Kind == wire.Fragment {
+		err = wire.ErrFragment
+	}
+	if err != nil {
+		a.foreign(message, source, err)
 		return
 	}
 	if len(message) > a.share.MaxMessage || h.Size < uint64(len(message)) || h.Size > uint64(len(message)) && !a.share.Compat {
@@ -170,6 +212,9 @@ func (a *Attachment) process(message []byte, source string, now time.Duration) {
 	}
 	if d, ok := a.admitHeader(&h, now); !ok {
 		c.drop(d, 1)
+		if d == transport.DropReduced {
+			a.say(d, source, "a reduced message, which names no originator, is refused as Sharing.Trusted or Banned is set and Reduced is not", "source", source)
+		}
 		return
 	}
 	if h.Clock > store.MaxClock {
@@ -286,11 +331,8 @@ func (a *Attachment) apply(h *wire.Header) {
 	}
 	if !a.admitClock(h.Clock) {
 		b.unlock()
-		c.drop(transport.DropClock, 1)
-		if now := b.now(); a.leapedAt == 0 || now-a.leapedAt >= time.Minute {
-			a.leapedAt = now
-			b.log.Warn("a message claims a clock that is too far ahead: is somebody poisoning it, or Sharing.MaxClockJump too small?", "originator", string(h.Originator), "clock", h.Clock)
-		}
+		a.complain(transport.DropClock, string(h.Originator), "a message claims a clock that is too far ahead: is somebody poisoning it, or Sharing.MaxClockJump too small?",
+			"originator", string(h.Originator), "clock", h.Clock)
 		return
 	}
 	quality := a.capQuality(h)

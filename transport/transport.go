@@ -84,6 +84,11 @@ type Subscription interface {
 type SubscribeOptions struct {
 	Depth  int    // messages; 0 is 256, at most 65,536
 	Policy Policy // what happens when there are more
+
+	// Refused, unless nil, is told of each datagram that the Sealer does not open,
+	// whatever its topic, by the goroutine that reads, which waits for it. It must
+	// not use the Event, and does not run any more once Close has returned.
+	Refused func(source string, err error)
 }
 
 // The depths of a subscription's ring.

@@ -192,13 +192,31 @@ func appendHeader(dst []byte, size int) []byte {
 	return append(dst, 'a', 'e', 'a', 'd', '1', 0, 0, 0, 0, 1, 0, 0)
 }
 
+// unknownKey and forgedKey are errors of Open that name the id of a key.
+type unknownKey uint32
+
+func (k unknownKey) Error() string {
+	return fmt.Sprintf("key %d: %v", uint32(k), transport.ErrUnknownKey)
+}
+func (unknownKey) Unwrap() error { return transport.ErrUnknownKey }
+
+type forgedKey uint32
+
+func (k forgedKey) Error() string {
+	return fmt.Sprintf("key %d: %v, or it is another key here", uint32(k), transport.ErrForged)
+}
+func (forgedKey) Unwrap() error { return transport.ErrForged }
+
+// errNotSealed is what was not sealed at all.
+var errNotSealed = fmt.Errorf("no %s datagram: %w", aeadID, transport.ErrUnknownKey)
+
 // Open is transport.Sealer.Open. The errors are transport.ErrUnknownKey,
 // transport.ErrForged and transport.ErrReplayed.
 func (a *AEAD) Open(dst, datagram []byte) ([]byte, error) {
 	var want [headerSize]byte
 	if len(datagram) < Overhead || string(appendHeader(want[:0], len(datagram)-headerSize)) != string(datagram[:headerSize]) {
 		a.unknown.Add(1)
-		return nil, transport.ErrUnknownKey
+		return nil, errNotSealed
 	}
 	head, sealed := datagram[:aeadHead], datagram[aeadHead:]
 	id := binary.LittleEndian.Uint32(head[headerSize:])
@@ -211,7 +229,7 @@ func (a *AEAD) Open(dst, datagram []byte) ([]byte, error) {
 	switch {
 	case k == nil:
 		a.unknown.Add(1)
-		return nil, transport.ErrUnknownKey
+		return nil, unknownKey(id)
 	case sequence == 0 || replayed:
 		a.replayed.Add(1)
 		return nil, transport.ErrReplayed
@@ -222,7 +240,7 @@ func (a *AEAD) Open(dst, datagram []byte) ([]byte, error) {
 	out, err := k.aead.Open(dst, nonce[:], sealed, head)
 	if err != nil {
 		a.forged.Add(1)
-		return nil, transport.ErrForged
+		return nil, forgedKey(id)
 	}
 	if !a.note(k, of, sequence) {
 		a.replayed.Add(1)

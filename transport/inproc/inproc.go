@@ -108,7 +108,7 @@ func (l *link) arrive(from *link, topic string, datagram []byte, sequence uint64
 	if s := l.settings.Sealer; s != nil {
 		opened, err := hub.Open(s, b.Data()[:0], datagram)
 		if err != nil {
-			l.hub.Refused(err)
+			l.hub.Refused(from.source, err)
 			b.Release()
 			return
 		}

@@ -206,7 +206,7 @@ func (l *link) arrive(from string, payload []byte) {
 	if s := l.settings.Sealer; s != nil {
 		opened, err := hub.Open(s, b.Data()[:0], payload)
 		if err != nil {
-			l.hub.Refused(err)
+			l.hub.Refused(from, err)
 			b.Release()
 			return
 		}

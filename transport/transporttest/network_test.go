@@ -1,6 +1,8 @@
 package transporttest_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/madara-go/madara/transport"
+	"github.com/madara-go/madara/transport/filter"
 	"github.com/madara-go/madara/transport/transporttest"
 )
 
@@ -75,6 +78,56 @@ func TestConditions(t *testing.T) {
 	}
 	if len(got) != n || swaps < 100 {
 		t.Errorf("with jitter %d arrived, %d overtook", len(got), swaps)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	n := transporttest.New(1, transporttest.Conditions{MaxSize: 1000})
+	if _, err := n.OpenWith("bad", &transport.Settings{TTL: -1}); !errors.Is(err, transport.ErrSettings) {
+		t.Errorf("got %v", err)
+	}
+	open := func(name string, s transport.Settings) transport.Event {
+		l, err := n.OpenWith(name, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	key := make([]byte, 32)
+	sealer := func() transport.Sealer {
+		s, err := filter.NewAEAD(1, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	sealed, plain := open("sealed", transport.Settings{Sealer: sealer()}), open("plain", transport.Settings{})
+	mute, deaf := open("mute", transport.Settings{NoSending: true}), open("deaf", transport.Settings{NoReceiving: true})
+	heard, refused := make(chan *transport.Message, 10), make(chan error, 10)
+	sealed.Subscribe("", &transport.SubscribeOptions{Refused: func(_ string, err error) { refused <- err }}, func(m *transport.Message) {
+		heard <- &transport.Message{Payload: bytes.Clone(m.Payload), Sealed: m.Sealed}
+	})
+	if max := sealed.MaxPayload(); max != 1000-filter.Overhead {
+		t.Errorf("a payload may have %d bytes", max)
+	}
+	sealed.Publish("", []byte("hello"))
+	if m := <-heard; string(m.Payload) != "hello" || !m.Sealed {
+		t.Errorf("heard %q, sealed %t", m.Payload, m.Sealed)
+	}
+	plain.Publish("", []byte("hello"))
+	if err := <-refused; !errors.Is(err, transport.ErrUnknownKey) {
+		t.Errorf("refused: %v", err)
+	}
+	mute.Publish("", []byte("hello"))
+	if s := sealed.Stats(); s.Received != 2 || s.Drops[transport.DropUnknownKey] != 1 {
+		t.Errorf("sealed: %v", s)
+	}
+	if s := mute.Stats(); s.Sent != 0 || s.Drops[transport.DropNoSending] != 1 {
+		t.Errorf("mute: %v", s)
+	}
+	if s := deaf.Stats(); s.Received != 0 {
+		t.Errorf("deaf: %v", s)
 	}
 }
 

@@ -206,7 +206,7 @@ func (l *link) datagram(in *reading, reader *hub.Reader) error {
 	if s := l.settings.Sealer; s != nil {
 		opened, err := hub.Open(s, b.Data()[:0], in.buffer[:n])
 		if err != nil {
-			l.hub.Refused(err)
+			l.hub.Refused(source, err)
 			b.Release()
 			return nil
 		}

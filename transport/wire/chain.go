@@ -65,7 +65,10 @@ func (c Chain) Decode(message []byte, limit int) ([]byte, error) {
 		f := c[i]
 		id, payload, err := ParseFilterHeader(message)
 		if err != nil {
-			return nil, err
+			if _, plain := ParseHeader(message); plain == nil {
+				err = ErrFilter
+			}
+			return nil, fmt.Errorf("filter %q: %w", f.ID(), err)
 		}
 		if string(id) != f.ID() {
 			return nil, fmt.Errorf("filter %q where %q is wanted: %w", id, f.ID(), ErrFilter)

@@ -40,8 +40,10 @@ func (c *Counters) Received(bytes int) {
 // Drop counts n drops.
 func (c *Counters) Drop(d transport.Drop, n uint64) { c.drops[d].Add(n) }
 
-// Refused counts a datagram that a Sealer did not open.
-func (c *Counters) Refused(err error) {
+// Refused counts a datagram that a Sealer did not open, and tells subscriptions
+// that want to know.
+func (h *Hub) Refused(source string, err error) {
+	c := &h.Counters
 	switch {
 	case errors.Is(err, transport.ErrUnknownKey):
 		c.Drop(transport.DropUnknownKey, 1)
@@ -51,6 +53,11 @@ func (c *Counters) Refused(err error) {
 		c.Drop(transport.DropReplayed, 1)
 	default:
 		c.Drop(transport.DropOpen, 1)
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, s := range h.refused {
+		s.refused(source, err)
 	}
 }
 
@@ -114,6 +121,7 @@ type Hub struct {
 	mu       sync.RWMutex
 	topics   map[string][]*subscription // those without * in their topic
 	patterns []*subscription
+	refused  []*subscription // those that are told of what a Sealer refuses
 	closed   bool
 }
 
@@ -263,6 +271,9 @@ func (h *Hub) Subscribe(topic string, o *transport.SubscribeOptions, handle func
 		hub: h, topic: topic, newest: policy == transport.DropNewest, handle: handle,
 		ring: make([]*Buffer, depth), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	if o != nil {
+		s.refused = o.Refused
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -275,6 +286,9 @@ func (h *Hub) Subscribe(topic string, o *transport.SubscribeOptions, handle func
 			h.topics = map[string][]*subscription{}
 		}
 		h.topics[topic] = append(h.topics[topic], s)
+	}
+	if s.refused != nil {
+		h.refused = append(h.refused[:len(h.refused):len(h.refused)], s)
 	}
 	go s.run()
 	return s, nil
@@ -312,6 +326,7 @@ func (h *Hub) remove(s *subscription) {
 		}
 		return list
 	}
+	h.refused = without(h.refused)
 	if IsPattern(s.topic) {
 		h.patterns = without(h.patterns)
 		return

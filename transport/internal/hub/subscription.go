@@ -28,6 +28,8 @@ type subscription struct {
 	newest bool // a full ring drops the new message
 	handle func(*transport.Message)
 
+	refused func(source string, err error) // nil is none
+
 	goroutine          atomic.Int64 // on which the handler runs, 0 for none
 	delivered, dropped atomic.Uint64
 

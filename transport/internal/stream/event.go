@@ -347,7 +347,7 @@ func (e *Event) dispatch(b *hub.Buffer, payload []byte, reader *hub.Reader) {
 	if s := e.settings.Sealer; s != nil {
 		opened, err := hub.Open(s, nil, payload)
 		if err != nil {
-			e.hub.Refused(err)
+			e.hub.Refused(b.Source, err)
 			b.Release()
 			return
 		}
