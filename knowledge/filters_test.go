@@ -59,6 +59,11 @@ func (upside) Encode(dst, src []byte) ([]byte, error) {
 }
 func (u upside) Decode(dst, src []byte, _ int) ([]byte, error) { return u.Encode(dst, src) }
 
+// asItIs has the name of upside.
+type asItIs struct{ upside }
+
+func (asItIs) Decode(dst, src []byte, _ int) ([]byte, error) { return append(dst, src...), nil }
+
 var (
 	ssl    = good(filter.NewSSLPassword("testbed#1"))
 	chains = map[string][]transport.Filter{
@@ -140,6 +145,7 @@ func TestFiltersDisagree(t *testing.T) {
 	}{
 		{"password", []transport.Filter{ssl}, []transport.Filter{other}, nil, nil, 1, transport.DropDecode, `filters=ssl error=`},
 		{"order", []transport.Filter{ssl, filter.LZ4{}}, []transport.Filter{filter.LZ4{}, ssl}, nil, nil, 1, transport.DropDecode, `filters="lz4 ssl" error="filter \"lz4\" where \"ssl\" is wanted`},
+		{"same name", []transport.Filter{upside{}}, []transport.Filter{asItIs{}}, nil, nil, 1, transport.DropDecode, `filters=upside error="what the filters make of it is no message`},
 		{"none here", []transport.Filter{ssl}, nil, nil, nil, 1, transport.DropNotKaRL, `filter=ssl`},
 		{"none there", nil, []transport.Filter{ssl}, nil, nil, 1, transport.DropDecode, `filters=ssl error="filter \"ssl\": message does not have the filter`},
 		{"key", nil, nil, make([]byte, 32), key, 1, transport.DropForged, `error="key 1: forged`},
