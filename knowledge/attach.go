@@ -42,9 +42,10 @@ type Attachment struct {
 	lastSent int64 // newest time of insertion that was sent, for SendHistory
 
 	// Of the subscription's goroutine, or of the sender; guarded by mu.
-	mu   sync.Mutex
-	own  hashes // of what was published, the last 1,024
-	rate limiter
+	mu      sync.Mutex
+	own     hashes // of what was published, the last 1,024
+	rate    limiter
+	dropper dropper
 
 	// Of the subscription's goroutine alone.
 	in        incoming
@@ -118,6 +119,7 @@ func (b *Base) Attach(event transport.Event, s *Sharing) (*Attachment, error) {
 	a.limiting = a.share.SendLimit > 0 || a.share.TotalLimit > 0
 	a.received.age = 2 * time.Second
 	a.own.limit = 1024
+	a.dropper = newDropper(&a.share)
 	a.assembler = wire.NewAssembler(wire.AssemblerLimits{
 		Message: a.share.MaxMessage + wire.FilterHeaderSize*len(a.chain) + 64*len(a.chain), Total: a.share.MaxFragments,
 	}, func(d transport.Drop, n int) { a.counters.drop(d, n) })

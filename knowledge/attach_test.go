@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -451,6 +452,18 @@ func TestLamport(t *testing.T) {
 func TestAttachErrors(t *testing.T) {
 	kb := newBase(t)
 	e := &tap{}
+	for _, s := range []knowledge.Sharing{
+		{DropRate: -0.1}, {DropRate: 1.1}, {DropRate: math.NaN()}, {DropRate: math.Inf(1)}, {DropBurst: -1}, {DropBurst: 1_000_001},
+	} {
+		if err := s.Validate(); !errors.Is(err, knowledge.ErrSharing) || !strings.Contains(err.Error(), "Sharing.Drop") {
+			t.Errorf("rate %v, burst %d: %v", s.DropRate, s.DropBurst, err)
+		}
+	}
+	for _, s := range []knowledge.Sharing{{DropRate: 1}, {DropRate: 1, DropBurst: 1_000_000, DropEvenly: true}} {
+		if err := s.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
 	for name, s := range map[string]*knowledge.Sharing{
 		"Domain":       {Domain: strings.Repeat("d", 32)},
 		"ReadDomains":  {ReadDomains: []string{"a\x00b"}},
@@ -813,16 +826,67 @@ func TestBandwidth(t *testing.T) {
 	}
 }
 
-// TestDropRate: the simulation drops its part.
-func TestDropRate(t *testing.T) {
-	for _, burst := range []int{0, 4} {
-		kb, a, e := attachTap(t, "a", &knowledge.Sharing{DropRate: 0.3, DropBurst: burst})
-		for range 2000 {
+// dropped sends so many messages, or sends them on, and returns which went: x is
+// one that did not.
+func dropped(t *testing.T, s knowledge.Sharing, onward bool, n int) (pattern string) {
+	t.Helper()
+	s.ParticipantTTL = 2
+	kb, a, e := attachTap(t, "a", &s)
+	for i := range n {
+		if onward {
+			e.deliver(encode(wire.Header{TTL: 2, Clock: uint64(i)}, record{"n", karl.Int(int64(i))}))
+		} else {
 			eval(t, kb, "++n")
 		}
-		st := a.Stats()
-		if n := st.Drops[transport.DropSimulated]; n < 400 || n > 800 || int(n)+len(e.take()) != 2000 {
-			t.Errorf("burst %d: %v", burst, st)
+		switch sent := e.take(); len(sent) {
+		case 0:
+			pattern += "x"
+		case 1:
+			pattern += "."
+		default:
+			t.Fatalf("%d datagrams of one message", len(sent))
+		}
+	}
+	if st := a.Stats(); st.Drops[transport.DropSimulated] != uint64(strings.Count(pattern, "x")) || st.Drops[transport.DropSimulated] != st.Dropped() {
+		t.Errorf("%s: %v", pattern, st)
+	}
+	return pattern
+}
+
+// TestDropEvenly: the simulation drops these messages and no others.
+func TestDropEvenly(t *testing.T) {
+	for _, c := range []struct {
+		rate    float64
+		burst   int
+		pattern string // again and again
+	}{
+		{0, 0, "."}, {0, 5, "."}, {1, 0, "x"}, {1, 7, "x"}, {1e-9, 1, "."},
+		{0.1, 0, ".........x"}, {0.25, 1, "..x."}, {0.5, 1, "x."}, // as MADARA does
+		{0.75, 1, "xxx."}, {0.9, 1, "xxxxxxxxx."}, {0.25, 4, "............xxxx"}, {0.2, 2, "........xx"}, {0.5, 3, "..xxx."},
+	} {
+		for _, onward := range []bool{false, true} {
+			got := dropped(t, knowledge.Sharing{DropRate: c.rate, DropBurst: c.burst, DropEvenly: true}, onward, 100)
+			if want := strings.Repeat(c.pattern, 100)[:100]; got != want {
+				t.Errorf("rate %v, burst %d, onward %t:\n%s, want\n%s", c.rate, c.burst, onward, got, want)
+			}
+		}
+	}
+}
+
+// TestDropRate: at random the simulation drops its part, in bursts if they are asked for.
+func TestDropRate(t *testing.T) {
+	for _, burst := range []int{0, 4} {
+		got := dropped(t, knowledge.Sharing{DropRate: 0.3, DropBurst: burst}, false, 4000)
+		if n := strings.Count(got, "x"); n < 1000 || n > 1400 { // about 6 times what it scatters
+			t.Errorf("burst %d: %d of 4000", burst, n)
+		}
+		for _, run := range strings.FieldsFunc(strings.TrimRight(got, "x"), func(r rune) bool { return r == '.' }) {
+			if burst > 0 && len(run)%burst != 0 {
+				t.Errorf("burst %d: %d in a row", burst, len(run))
+			}
+		}
+		if again := dropped(t, knowledge.Sharing{DropRate: 0.3, DropBurst: burst}, false, 4000); again == got {
+			t.Errorf("burst %d: the same again", burst)
 		}
 	}
 }

@@ -449,6 +449,10 @@ func (a *Attachment) rebroadcast(h *wire.Header, now time.Duration) {
 		a.counters.drop(transport.DropRebroadcast, 1)
 		return
 	}
+	if a.simulateDrop() {
+		a.counters.drop(transport.DropSimulated, 1)
+		return
+	}
 	if len(a.share.RebroadcastFilters) > 0 || len(a.share.RebroadcastAggregateFilters) > 0 {
 		in.context.Operation = Rebroadcasting
 		in.records = a.filterIn(in.records, a.share.RebroadcastFilters, a.share.RebroadcastAggregateFilters)

@@ -7,7 +7,6 @@ import (
 	"github.com/madara-go/madara/knowledge/internal/store"
 	"hash/maphash"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ type outgoing struct {
 	message  []byte
 	fragment []byte
 	context  FilterContext
-	burst    int // drops that are still to come, of drop simulation
 }
 
 type outRecord struct {
@@ -288,16 +286,14 @@ func filterRecord(c *FilterContext, filters []RecordFilter, name string, v karl.
 	return v, true
 }
 
+// simulateDrop reports whether drop simulation takes what is to be sent.
 func (a *Attachment) simulateDrop() bool {
-	if a.out.burst > 0 {
-		a.out.burst--
-		return true
+	if a.share.DropRate == 0 {
+		return false
 	}
-	if a.share.DropRate > 0 && rand.Float64() < a.share.DropRate/float64(a.share.DropBurst) {
-		a.out.burst = a.share.DropBurst - 1
-		return true
-	}
-	return false
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dropper.drops()
 }
 
 func clipName(s string) string {

@@ -60,10 +60,15 @@ type Sharing struct {
 	// Limits.Variables.
 	MaxVariables int
 
-	// DropRate drops this part of the messages before they are sent, 0 to 1, for
-	// tests on a link that is too good; DropBurst so many in a row, 0 means 1.
-	DropRate  float64
-	DropBurst int
+	// DropRate drops this part of what is sent and sent on, 0 to 1, for tests on a
+	// link that is too good, DropBurst so many in a row, 0 means 1: at random, or
+	// with DropEvenly as regularly as the rate allows, the same each time. A round
+	// of changes is dropped whole (packet_drop_rate, packet_drop_burst and
+	// packet_drop_type, there with other rates than asked for where there are
+	// bursts).
+	DropRate   float64
+	DropBurst  int
+	DropEvenly bool
 
 	// Reduced sends the short header, without domain, originator and quality.
 	// Peers in C++ hear such messages from 141 bytes on only.
