@@ -56,3 +56,13 @@ func clockSource() string {
 	}
 	return strings.TrimSpace(string(text))
 }
+
+// daemonWord returns what the kernel was told about the clock, nil if it may not
+// be asked.
+func daemonWord() *Daemon {
+	var t unix.Timex
+	if _, err := unix.Adjtimex(&t); err != nil {
+		return nil
+	}
+	return &Daemon{t.Status&unix.STA_UNSYNC == 0, int64(t.Maxerror)}
+}

@@ -20,3 +20,5 @@ func sleep(d time.Duration) { time.Sleep(d) }
 func preciseTimers() {}
 
 func clockSource() string { return "unknown" }
+
+func daemonWord() *Daemon { return nil }

@@ -155,16 +155,24 @@ func TestOffsetAndDrift(t *testing.T) {
 	if r.Negative != 2000 {
 		t.Errorf("%d latencies below zero, want all", r.Negative)
 	}
+	corrected := plan
+	corrected.Offset = -300 * us
+	r = (&fake{delay: 100 * us, offset: -300 * us}).run(corrected)
+	near(t, "mean, corrected", r.Latency.Summary().Mean, 100, 0.1)
+	near(t, "mean from due, corrected", r.Schedule.Summary().Mean, 100, 0.1)
 	for _, c := range []struct {
-		sync TimeSync
-		ok   bool
+		sync     TimeSync
+		negative int64
+		ok       bool
 	}{
-		{TimeSync{Offset: 300 * us, Bound: us}, false},
-		{TimeSync{Offset: us, Bound: 30 * us}, false},
-		{TimeSync{Offset: us, Bound: us, Drift: 50 * us}, false},
-		{TimeSync{Offset: us, Bound: 5 * us, Drift: us}, true},
+		{TimeSync{Offset: 300 * us, Bound: us}, 0, true}, // which is corrected
+		{TimeSync{Offset: us, Bound: 30 * us}, 0, false},
+		{TimeSync{Offset: us, Bound: us, Drift: -50 * us}, 0, false},
+		{TimeSync{Offset: us, Bound: 5 * us, Drift: us}, 0, true},
+		{TimeSync{Bound: 5 * us}, 1, false},
+		{TimeSync{Bound: 5 * us, Disagree: true}, 0, false},
 	} {
-		if c.sync.Accept(100 * us); c.sync.Accepted != c.ok || c.sync.Diagnostic == c.ok {
+		if c.sync.Accept(100*us, c.negative); c.sync.Accepted != c.ok || c.sync.Diagnostic == c.ok {
 			t.Errorf("%+v", c.sync)
 		}
 	}

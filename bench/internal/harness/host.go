@@ -9,17 +9,26 @@ import (
 
 // Host is where it was measured.
 type Host struct {
-	Arch       string  `json:"arch"`
-	OS         string  `json:"os"`
-	Kernel     string  `json:"kernel"`
-	CPU        string  `json:"cpu"`
-	Cores      int     `json:"cores"`
-	GOMAXPROCS int     `json:"gomaxprocs"`
-	Governor   string  `json:"governor"`
-	Memory     int64   `json:"memory_bytes"`
-	Virtual    string  `json:"virtual"`
-	LoadBefore float64 `json:"load_before"` // programs that wanted to run in the last minute, -1 unknown
-	LoadAfter  float64 `json:"load_after"`
+	Arch        string  `json:"arch"`
+	OS          string  `json:"os"`
+	Kernel      string  `json:"kernel"`
+	CPU         string  `json:"cpu"`
+	Cores       int     `json:"cores"`
+	GOMAXPROCS  int     `json:"gomaxprocs"`
+	Governor    string  `json:"governor"`
+	Memory      int64   `json:"memory_bytes"`
+	Virtual     string  `json:"virtual"`
+	ClockSource string  `json:"clock_source"`
+	Daemon      *Daemon `json:"clock_daemon,omitempty"`
+	Ends        string  `json:"ends,omitempty"` // what ran there, with --connect
+	LoadBefore  float64 `json:"load_before"`    // programs that wanted to run in the last minute, -1 unknown
+	LoadAfter   float64 `json:"load_after"`
+}
+
+// Daemon is what the daemon that synchronises a host's clock told the kernel.
+type Daemon struct {
+	Synchronised bool  `json:"synchronised"`
+	MaxErrorUS   int64 `json:"max_error_us"`
 }
 
 func readFile(name string) string {
@@ -31,7 +40,7 @@ func thisHost() *Host {
 	h := &Host{
 		Arch: runtime.GOARCH, OS: runtime.GOOS, Kernel: readFile("/proc/sys/kernel/osrelease"), CPU: "unknown",
 		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0),
-		Governor: readFile("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), Virtual: "unknown", LoadBefore: load(),
+		Governor: readFile("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), Virtual: "unknown", LoadBefore: load(), ClockSource: clockSource(), Daemon: daemonWord(),
 	}
 	for line := range strings.Lines(readFile("/proc/cpuinfo")) {
 		key, value, _ := strings.Cut(line, ":")
@@ -62,19 +71,4 @@ func load() float64 {
 		return -1
 	}
 	return n
-}
-
-// doubts says what about the host makes figures doubtful.
-func (h *Host) doubts() []Warning {
-	var list []Warning
-	if h.LoadBefore > float64(h.Cores)/2 {
-		list = append(list, Warning{
-			Code: "high_load", Severity: severityWarning, Message: "other programs keep the machine busy; look at the ratios only",
-			Evidence: strconv.FormatFloat(h.LoadBefore, 'f', 2, 64),
-		})
-	}
-	if h.Governor != "" && h.Governor != "performance" {
-		list = append(list, Warning{Code: "governor_not_performance", Severity: severityWarning, Message: "the processor changes its speed", Evidence: h.Governor})
-	}
-	return list
 }

@@ -52,6 +52,7 @@ type Lab struct {
 	faces    [2]string
 	spaces   *namespaces
 	dir      string
+	there    *facts // of the other host, nil if there is none
 	mu       sync.Mutex
 	number   int
 }
@@ -79,6 +80,9 @@ func NewLab(kind, topology, remote string) (*Lab, error) {
 		l.hosts[0], _, _ = net.SplitHostPort(conn.LocalAddr().String())
 		l.hosts[1], _, _ = net.SplitHostPort(conn.RemoteAddr().String())
 		conn.Close()
+		if l.there, err = l.askHost(); err != nil {
+			return nil, err
+		}
 	}
 	if l.dir, err = os.MkdirTemp("", "mb"); err != nil {
 		l.Close()
@@ -272,7 +276,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	}
 	run := &Run{Drops: map[string]uint64{}}
 	if l.clock == Realtime {
-		if run.Sync, err = synchronise(ctx, subscribers[0]); err != nil {
+		if run.Sync, err = l.synchronise(ctx, subscribers[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -291,6 +295,9 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 		Period: w.Period.Nanoseconds(), Warmup: w.Warmup, Count: w.Count,
 		WantSkew:    w.Subscribers > 1 && int64(w.Subscribers)*w.Count <= maxSkew,
 		WantSamples: w.samples != nil,
+	}
+	if run.Sync != nil {
+		plan.Offset = run.Sync.Offset
 	}
 	// Subscribers must know the start before the first message, and some may take
 	// long to answer.
@@ -317,7 +324,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 		return nil, err
 	}
 	if run.Sync != nil {
-		after, err := synchronise(ctx, subscribers[0])
+		after, err := l.synchronise(ctx, subscribers[0])
 		if err != nil {
 			return nil, err
 		}
@@ -490,55 +497,3 @@ func (l *Lab) sender(ctx context.Context, w Workload, all crew, p *process) (*Ru
 	}
 	return run, nil
 }
-
-// TimeSync is how the clocks of two hosts agree.
-type TimeSync struct {
-	Offset     int64 `json:"offset_ns"` // the other clock less this one, before the run
-	Bound      int64 `json:"bound_ns"`  // half the shortest round trip
-	Drift      int64 `json:"drift_ns"`  // of the offset, through the run
-	Accepted   bool  `json:"accepted"`
-	Diagnostic bool  `json:"diagnostic"`
-}
-
-// syncPings is how many round trips estimate the offset; the quicker quarter counts.
-const syncPings = 64
-
-func synchronise(ctx context.Context, p *process) (*TimeSync, error) {
-	clock := ClockNamed(Realtime)
-	type sample struct{ trip, offset int64 }
-	var best []sample
-	for range syncPings {
-		before := clock()
-		if err := p.say("clock", map[string]string{"name": Realtime}); err != nil {
-			return nil, err
-		}
-		var there struct{ Now int64 }
-		if err := p.expect(ctx, "clock", patience, &there); err != nil {
-			return nil, err
-		}
-		after := clock()
-		s := sample{after - before, there.Now - (before+after)/2}
-		i := 0
-		for i < len(best) && best[i].trip <= s.trip {
-			i++
-		}
-		best = append(best[:i], append([]sample{s}, best[i:]...)...)
-	}
-	best = best[:syncPings/4]
-	t := &TimeSync{Bound: best[0].trip / 2}
-	for _, s := range best {
-		t.Offset += s.offset / int64(len(best))
-	}
-	return t, nil
-}
-
-// Accept decides whether one-way times between the hosts mean something: the
-// clocks agree well against the smallest latency, and stay so. Latencies are not
-// corrected by the offset.
-func (t *TimeSync) Accept(smallest int64) {
-	limit := max(int64(10*time.Microsecond), smallest/10)
-	t.Accepted = abs(t.Offset)+t.Bound <= limit && abs(t.Drift) <= limit
-	t.Diagnostic = !t.Accepted
-}
-
-func abs(n int64) int64 { return max(n, -n) }

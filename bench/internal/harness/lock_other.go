@@ -15,7 +15,7 @@ const lockPort = "127.0.0.1:47899"
 func lockHost() (unlock func(), err error) {
 	l, err := net.Listen("tcp4", lockPort)
 	if err != nil {
-		return nil, fmt.Errorf("%w: other_benchmark_running: %w", ErrCannotRun, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrCannotRun, codeOther, err)
 	}
 	return func() { l.Close() }, nil
 }

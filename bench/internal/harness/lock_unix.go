@@ -23,7 +23,7 @@ func lockHost() (unlock func(), err error) {
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%w: other_benchmark_running: %s is locked", ErrCannotRun, name)
+		return nil, fmt.Errorf("%w: %s: %s is locked", ErrCannotRun, codeOther, name)
 	}
 	return func() { f.Close() }, nil
 }

@@ -154,9 +154,14 @@ func (r *Report) sentences() []string {
 }
 
 func (r *Report) text(w io.Writer, changes []string) {
-	h := r.Host[0]
-	fmt.Fprintf(w, "%s %s over %v, %s; %s %s/%s, %d cores, %s, load %.2f to %.2f\n", r.Track, r.Mode, r.Transport["kind"], r.Topology,
-		r.Release.Go, h.OS, h.Arch, h.Cores, h.CPU, h.LoadBefore, h.LoadAfter)
+	fmt.Fprintf(w, "%s %s over %v, %s; %s", r.Track, r.Mode, r.Transport["kind"], r.Topology, r.Release.Go)
+	for i, h := range r.Host {
+		if i > 0 {
+			fmt.Fprintf(w, "\n%s on", h.Ends)
+		}
+		fmt.Fprintf(w, " %s/%s, %d cores, %s, load %.2f to %.2f", h.OS, h.Arch, h.Cores, h.CPU, h.LoadBefore, h.LoadAfter)
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "clock %s (%s), %.0f ns a reading; pacing by %s\n", r.Clock.Name, r.Clock.Source, r.Clock.CostNS, r.Clock.Pacing)
 	if r.Interrupted {
 		fmt.Fprintln(w, "INTERRUPTED: what follows is partial")

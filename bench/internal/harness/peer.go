@@ -25,7 +25,8 @@ import (
 //	go Plan           done Sent, when a publisher has sent everything
 //	drain             complete, when subscribers have everything
 //	samples {"column"}  samples {"values"}, a part of them
-//	clock             clock {"now"}
+//	host              host {"host", "release"}, before open too
+//	clock {"address"}   clock, and then the time for each eight bytes on a connection to there
 //	stop              result Result; the peer ends
 //
 // A peer that cannot go on says failed {"message"}. The lines are all there is,
@@ -163,7 +164,7 @@ func (p *peer) say(word string, v any) {
 }
 
 func (p *peer) do(word string, arguments []byte) (again bool, err error) {
-	if p.assignment == nil && word != "open" && word != "clock" {
+	if p.assignment == nil && word != "open" && word != "host" {
 		return false, fmt.Errorf("%q came before open", word)
 	}
 	switch word {
@@ -178,11 +179,16 @@ func (p *peer) do(word string, arguments []byte) (again bool, err error) {
 		}
 		p.say("ready", nil)
 	case "clock":
-		name := struct{ Name string }{}
-		if err := json.Unmarshal(arguments, &name); err != nil {
+		ask := clockRequest{}
+		if err := json.Unmarshal(arguments, &ask); err != nil {
 			return false, err
 		}
-		p.say("clock", map[string]int64{"now": ClockNamed(name.Name)()})
+		if err := p.answerPings(ask); err != nil {
+			return false, err
+		}
+		p.say("clock", nil)
+	case "host":
+		p.say("host", &facts{thisHost(), thisRelease()})
 	case "probe":
 		p.probe()
 	case "arm", "go":

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"encoding/json"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -58,22 +57,6 @@ func thisRelease() Release {
 		}
 	}
 	return r
-}
-
-// Warning codes of spec and their severities: a note tells how far a figure
-// goes, a warning fails a command with --fail-on-warning.
-const (
-	severityNote    = "note"
-	severityWarning = "warning"
-)
-
-// Warning is a doubt.
-type Warning struct {
-	Code     string `json:"code"`
-	Severity string `json:"severity"`
-	Message  string `json:"message"`
-	Evidence string `json:"evidence,omitempty"`
-	Case     string `json:"case,omitempty"`
 }
 
 // Verdict is how the command ends.
@@ -316,61 +299,6 @@ func median(list []float64) float64 {
 	list = slices.Sorted(slices.Values(list))
 	n := len(list)
 	return (list[(n-1)/2] + list[n/2]) / 2
-}
-
-// warn adds the doubts about a cell.
-func (r *Report) warn(c *Cell) {
-	add := func(code, severity, evidence, format string, args ...any) {
-		r.Warnings = append(r.Warnings, Warning{code, severity, fmt.Sprintf(format, args...), evidence, c.Case})
-	}
-	if c.Dropped > 0 {
-		add("drops", severityWarning, fmt.Sprint(c.Drops), "%d of %d messages did not come", c.Dropped, c.Expected)
-	}
-	if c.Missing > 0 {
-		add("missing_samples", severityWarning, "", "%d of %d subscribers received nothing", c.Missing, c.Ready)
-	}
-	if c.Duplicates > 0 {
-		add("duplicates", severityWarning, "", "%d messages came more than once", c.Duplicates)
-	}
-	if c.Reordered > 0 {
-		add("reordered", severityWarning, "", "%d messages came after later ones", c.Reordered)
-	}
-	if c.SendErrors > 0 || c.Failures > 0 {
-		add("failures", severityWarning, fmt.Sprint(c.Kinds), "%d failures and %d errors of %d sent", c.Failures, c.SendErrors, c.Sent)
-	}
-	late := c.Lag.Max
-	if c.Lag.P99 != nil {
-		late = *c.Lag.P99
-	} else if c.Lag.Count > 0 {
-		late = c.Lag.P95
-	}
-	if c.period > 0 && c.Delayed == 0 && c.Throughput == nil && late > 0.1*float64(c.period)/1000 {
-		add("publisher_late", severityWarning, fmt.Sprintf("lag %.0f us", late), "messages were sent late by more than a tenth of the period")
-	}
-	if c.Saturated {
-		add("saturated", severityWarning, fmt.Sprintf("growth %.0f us", c.Growth), "queues grew: the mean is the length of a queue, not a latency")
-	}
-	if c.Negative > 0 {
-		add("negative_latency", severityWarning, "", "%d messages came before they were sent: the clocks disagree, the run is rejected", c.Negative)
-	}
-	if c.Delayed > 0 {
-		add("closed_loop", severityNote, "", "%d were sent late because the one before was not answered; the schedule latency has what that cost", c.Delayed)
-	}
-	if c.Latency.Count > 0 && c.Latency.Count < 1000 {
-		add("few_samples", severityNote, "", "%d samples do not resolve p99", c.Latency.Count)
-	}
-	if p := c.Latency.P99; p != nil && c.MaxPause > *p {
-		add("gc_pause", severityWarning, fmt.Sprintf("%.0f us", c.MaxPause), "a pause of the garbage collector was longer than p99")
-	}
-	if t := c.Throughput; t != nil && t.Rate == 0 && len(t.Steps) > 0 {
-		add("saturated", severityWarning, t.Steps[len(t.Steps)-1].Why, "no rate that was tried is without drops and within the limit")
-	}
-	for i := range c.Timeouts {
-		if what := c.Timeouts[i].fault(); what != "" {
-			t := &c.Timeouts[i]
-			add("failures", severityWarning, fmt.Sprintf("%v, told after %.0f to %.0f us", t.Kinds, t.Told.Min, t.Told.Max), "%s: %s", t.Case, what)
-		}
-	}
 }
 
 // JSON returns the report as a file.

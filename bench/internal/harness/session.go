@@ -27,9 +27,10 @@ type Track struct {
 	Name        string
 	Description string
 	Kinds       []string
-	Transport   string // default of --transport
-	Payload     string // default of --payload-size
-	CLI         any    // a pointer to a struct with flags, which embeds Common
+	Transport   string    // default of --transport
+	Payload     string    // default of --payload-size
+	Ends        [2]string // what runs here and what on the host of --connect
+	CLI         any       // a pointer to a struct with flags, which embeds Common
 	Common      *Common
 	Prepare     func() // unless nil, sets defaults that depend on other flags
 	Validate    func() error
@@ -131,12 +132,15 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 			return fail(fmt.Errorf("%w: %w", ErrCannotRun, err))
 		}
 		if errors.Is(err, ErrRoute) {
-			r.Warnings = append(r.Warnings, Warning{Code: "route_not_ready", Severity: severityWarning, Message: err.Error()})
+			r.Warnings = append(r.Warnings, Warning{Code: codeRoute, Severity: severityWarning, Message: err.Error()})
 		}
 		r.Verdict.Failed = append(r.Verdict.Failed, err.Error())
 	}
-	if jump := time.Now().Round(0).Sub(wall) - time.Since(began); jump.Abs() > time.Millisecond {
-		r.Warnings = append(r.Warnings, Warning{Code: "clock_jump", Severity: severityNote, Message: "the time of day was set while it ran", Evidence: jump.String()})
+	r.Warnings = append(r.Warnings, clockDoubts(r.Clock.Name, time.Now().Round(0).Sub(wall), time.Since(began))...)
+	if s.Lab.there != nil {
+		if again, err := s.Lab.askHost(); err == nil { // else its load stays unknown
+			r.Host[1].LoadAfter = again.Host.LoadBefore
+		}
 	}
 	changes := r.finish(judges, old, t.Common.FailOnWarning)
 	if err := s.write(stdout, changes); err != nil {
@@ -147,14 +151,28 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 
 func (t *Track) newReport(l *Lab) *Report {
 	c := t.Common
-	h := thisHost()
+	h, release := thisHost(), thisRelease()
+	hosts, doubts := []*Host{h}, languageDoubts()
+	if l.there != nil {
+		other := l.there.Host
+		h.Ends, other.Ends, other.LoadAfter = t.Ends[0], t.Ends[1], -1
+		hosts = append(hosts, other)
+		doubts = append(doubts, release.doubts(&l.there.Release)...)
+	}
+	for _, h := range hosts {
+		doubts = append(doubts, h.doubts()...)
+	}
+	clock := Monotonic
+	if t.Name == "event" && t.Mode() != "rtt" {
+		clock = l.Clock() // both ends read it; round trips are one end's
+	}
 	transport := map[string]any{
 		"kind": c.Transport, "socket_buffer": socketBuffer, "filters": []string{}, "addresses": l.hosts,
 		"baseline": map[string]string{"inproc": "Go channels", "unix": "unix stream socket", "tcp": "TCP socket", "udp": "UDP socket", "multicast": "UDP socket on a group"}[c.Transport],
 	}
 	return &Report{
-		Schema: Schema, Track: t.Name, Mode: t.Mode(), Started: time.Now().UTC().Format(time.RFC3339), Release: thisRelease(),
-		Host: []*Host{h}, Topology: l.Topology, Transport: transport, Clock: Describe(l.Clock()), Warnings: h.doubts(),
+		Schema: Schema, Track: t.Name, Mode: t.Mode(), Started: time.Now().UTC().Format(time.RFC3339), Release: release,
+		Host: hosts, Topology: l.Topology, Transport: transport, Clock: Describe(clock), Warnings: doubts,
 		Results: []*Cell{}, Summary: []string{}, Reference: referencesOf(t.Name), Resources: map[string]any{},
 		Workload: map[string]any{
 			"payload_size": c.PayloadSize, "period_us": c.PeriodUS, "count": c.Count, "warmup": c.Warmup,
@@ -197,10 +215,18 @@ func (s *Session) Round(ctx context.Context, c *Cell, w Workload, run func(conte
 	return nil
 }
 
-// synchronised takes how the clocks of two hosts agreed in a run.
+// synchronised takes how the clocks of two hosts agreed in a run. A report has
+// the last run, or one that is not accepted.
 func (s *Session) synchronised(run *Run) {
-	if run.Sync != nil {
-		run.Sync.Accept(run.latency().Min())
+	if run.Sync == nil {
+		return
+	}
+	negative := int64(0)
+	for _, x := range run.Received {
+		negative += x.Negative
+	}
+	run.Sync.Accept(run.latency().Min(), negative)
+	if t := s.Report.TimeSync; t == nil || t.Accepted {
 		s.Report.TimeSync = run.Sync
 	}
 }
@@ -250,11 +276,8 @@ func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []stri
 		c.finish()
 		r.warn(c)
 	}
-	if r.TimeSync != nil && !r.TimeSync.Accepted {
-		r.Warnings = append(r.Warnings, Warning{
-			Code: "time_sync_not_accepted", Severity: severityWarning, Message: "one-way times between the hosts are diagnostic only: use --mode rtt",
-			Evidence: fmt.Sprintf("offset %d ns, bound %d ns, drift %d ns", r.TimeSync.Offset, r.TimeSync.Bound, r.TimeSync.Drift),
-		})
+	if r.TimeSync != nil {
+		r.Warnings = append(r.Warnings, r.TimeSync.doubts()...)
 	}
 	var total Resources
 	var cpu float64
@@ -268,7 +291,7 @@ func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []stri
 	if old != nil {
 		var slower int
 		if changes, slower = compare(old, r); slower > 0 {
-			r.Warnings = append(r.Warnings, Warning{Code: "slower", Severity: severityWarning, Message: fmt.Sprintf("%d figures are worse than before", slower)})
+			r.Warnings = append(r.Warnings, Warning{Code: codeSlower, Severity: severityWarning, Message: fmt.Sprintf("%d figures are worse than before", slower)})
 		}
 	}
 	if r.Warnings == nil {

@@ -24,6 +24,7 @@ func putProbe(b []byte) { binary.LittleEndian.PutUint64(b, probe) }
 // Plan is what of a run both ends know.
 type Plan struct {
 	Start       int64 `json:"start"`  // when sequence 0 is to be sent, in nanoseconds of the clock
+	Offset      int64 `json:"offset"` // of the receivers' clock: their times are corrected by it
 	Period      int64 `json:"period"` // nanoseconds, 0 as fast as possible
 	Warmup      int64 `json:"warmup"` // sequences 0 to Warmup-1 are not measured
 	Count       int64 `json:"count"`  // those after them are
@@ -126,6 +127,7 @@ func (t *Tracker) sequenceOf(low, sinceStart int64) int64 {
 // Receive accounts for a message whose handler was entered at a time. It reports
 // whether the message was one of the run.
 func (t *Tracker) Receive(at int64, payload []byte) bool {
+	at -= t.plan.Offset
 	if len(payload) < headerSize {
 		t.r.Foreign++
 		return false

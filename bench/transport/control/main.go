@@ -41,7 +41,7 @@ func track() *harness.Track {
 	c := &cli{}
 	return &harness.Track{
 		Name: "control", Description: "Measure request and response.", Kinds: harness.ControlKinds, Transport: "tcp", Payload: "8",
-		CLI: c, Common: &c.Common, Validate: c.validate, Mode: c.mode, Measure: c.measure,
+		Ends: [2]string{"the caller", "the gateway"}, CLI: c, Common: &c.Common, Validate: c.validate, Mode: c.mode, Measure: c.measure,
 		Prepare: func() {
 			if c.Timeouts && c.Timeout == 0 {
 				c.Timeout = 50 * time.Millisecond

@@ -90,6 +90,9 @@ func TestTwoHosts(t *testing.T) {
 		if !strings.Contains(string(out), `"topology": "cross-host"`) || !strings.Contains(string(out), `"dropped": 0`) {
 			t.Errorf("%v: %s", args, out)
 		}
+		if !strings.Contains(string(out), `"ends": "the publisher"`) || !strings.Contains(string(out), `"ends": "the subscribers"`) || strings.Contains(string(out), "version_mismatch") {
+			t.Errorf("%v: the hosts of both ends: %s", args, out)
+		}
 		if oneway := args[0] != "--mode"; oneway != strings.Contains(string(out), `"bound_ns"`) {
 			t.Errorf("%v: time_sync is there: %t", args, !oneway)
 		}

@@ -44,7 +44,7 @@ func track() *harness.Track {
 	c := &cli{}
 	return &harness.Track{
 		Name: "event", Description: "Measure publish and subscribe.", Kinds: harness.Kinds, Transport: defaultTransport, Payload: "64",
-		CLI: c, Common: &c.Common, Validate: c.validate, Mode: func() string { return c.Mode }, Measure: c.measure,
+		Ends: [2]string{"the publisher", "the subscribers"}, CLI: c, Common: &c.Common, Validate: c.validate, Mode: func() string { return c.Mode }, Measure: c.measure,
 	}
 }
 

@@ -32,7 +32,7 @@ func track() *harness.Track {
 	c := &cli{}
 	return &harness.Track{
 		Name: "priority", Description: "Measure priorities of calls beside bulk.", Kinds: harness.ControlKinds, Transport: "tcp", Payload: "8",
-		CLI: c, Common: &c.Common, Validate: c.validate, Mode: func() string { return "contention" }, Measure: c.measure,
+		Ends: [2]string{"the caller", "the gateway"}, CLI: c, Common: &c.Common, Validate: c.validate, Mode: func() string { return "contention" }, Measure: c.measure,
 	}
 }
 
