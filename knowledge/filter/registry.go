@@ -28,6 +28,10 @@ type RegistrySettings struct {
 	Every     time.Duration // between two messages; 0 is 1s, at least 10ms
 	Heartbeat time.Duration // after which one that was not heard is gone; 0 is ten times Every
 	Peers     int           // at most so many agents; 0 is 1,024
+
+	// Filters are for ServeRegistry, those of the agents' Sharing: without them it
+	// hears nothing of these agents, nor they of it.
+	Filters []transport.Filter
 }
 
 func (s *RegistrySettings) withDefaults() (RegistrySettings, error) {
@@ -114,7 +118,7 @@ func ServeRegistry(kb *knowledge.Base, link Link, s *RegistrySettings) (*Registr
 	prefix := d.prefix()
 	noted := Endpoints(kb, prefix, d.Heartbeat)
 	r.share, err = kb.Attach(link, &knowledge.Sharing{
-		Domain: d.Domain,
+		Domain: d.Domain, Filters: d.Filters,
 		ReceiveAggregateFilters: []knowledge.AggregateFilter{
 			func(c *knowledge.FilterContext, variables map[string]karl.Value) {
 				if _, known := kb.Lookup(prefix + "." + c.Source); known || count(kb, prefix) < d.Peers {
@@ -163,7 +167,8 @@ func count(kb *knowledge.Base, prefix string) (n int) {
 // JoinRegistry attaches a base to a link whose peers are those that registries know.
 // It registers with the servers, "ip:port", again and again, and sends what it shares to
 // all agents that they name, and to the servers, which keep nothing of it. Only servers
-// can name agents. share is as for Attach; its domain is that of the settings. MADARA
+// can name agents. Registrations go through share's Filters as all it sends, but in
+// MADARA, whose registries cannot tell agents with filters of each other. share is as for Attach; its domain is that of the settings. MADARA
 // knows it as UdpRegistryClient with the filter EndpointClear.
 func JoinRegistry(kb *knowledge.Base, link Link, servers []string, share knowledge.Sharing, s *RegistrySettings) (*Registry, error) {
 	d, err := s.withDefaults()
@@ -237,7 +242,9 @@ func JoinRegistry(kb *knowledge.Base, link Link, servers []string, share knowled
 		if now, err := kb.Evaluate("#get_time()", &knowledge.EvalSettings{Delay: true}); err == nil {
 			h.Timestamp = uint64(now.Int())
 		}
-		link.Publish("", h.Append(nil))
+		if register, err := wire.Chain(share.Filters).Encode(h.Append(nil)); err == nil {
+			link.Publish("", register)
+		}
 	})
 	return r, nil
 }

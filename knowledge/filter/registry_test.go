@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/madara-go/madara/knowledge"
 	"github.com/madara-go/madara/knowledge/filter"
+	"github.com/madara-go/madara/transport"
+	transportfilter "github.com/madara-go/madara/transport/filter"
 	"github.com/madara-go/madara/transport/udp"
+	"github.com/madara-go/madara/transport/wire"
 )
 
 var quick = &filter.RegistrySettings{Every: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond}
@@ -92,6 +96,45 @@ func TestRegistry(t *testing.T) {
 	until(t, b, "from_c == 1")
 	leave()
 	eventually(t, "who left is forgotten", func() bool { return !known(a, lb) && !known(c, lb) && known(a, lc) })
+}
+
+// TestRegistryFilters has agents whose messages go through filters: they find each
+// other where the registry has the same, and nothing goes in the clear.
+func TestRegistryFilters(t *testing.T) {
+	chain := []transport.Filter{transportfilter.LZ4{}}
+	at := open(t, "127.0.0.1:0")
+	settings := *quick
+	settings.Filters = chain
+	kb := knowledge.New()
+	r, err := filter.ServeRegistry(kb, at, &settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); kb.Close() })
+	var clear atomic.Int64
+	if _, err := at.Subscribe("", nil, func(m *transport.Message) {
+		if _, err := wire.ParseHeader(m.Payload); err == nil {
+			clear.Add(1)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var kbs []*knowledge.Base
+	for _, id := range []string{"a", "b"} {
+		link := open(t, "127.0.0.1:0")
+		kb := knowledge.New(knowledge.WithID(id))
+		r, err := filter.JoinRegistry(kb, link, []string{at.LocalAddr().String()}, knowledge.Sharing{Filters: chain}, quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close(); kb.Close() })
+		kbs = append(kbs, kb)
+	}
+	kbs[0].Evaluate("x = 1", nil)
+	until(t, kbs[1], "x == 1")
+	if n := clear.Load(); n != 0 || r.Stats().Drops[transport.DropDecode] != 0 {
+		t.Errorf("%d datagrams went in the clear, %v", n, r.Stats())
+	}
 }
 
 func TestRegistrySettings(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,10 @@ import (
 // A sealed datagram is a filter header of 20 bytes with the id "aead1", the id of
 // the key (4 bytes), the session (8), the sequence (8), and the sealed content with
 // its tag (16). Numbers are little-endian. The nonce is session, sequence and zeros;
-// all 40 bytes before the content are authenticated with it. Keys have ids, so that
+// all 40 bytes before the content are authenticated with it. What came is remembered
+// by key and session: not by address, which anybody can claim to begin anew, and not
+// by session alone, which an old key could then spoil for its successor. Only what is
+// authentic is remembered or called replayed. Keys have ids, so that
 // they can be replaced without a pause: add the new key everywhere, then let every
 // sender use it, then remove the old one.
 type AEAD struct {
@@ -128,7 +132,8 @@ func (a *AEAD) SendWith(id uint32) error {
 }
 
 // RemoveKey removes a key: what is sealed with it is not opened any more. The key
-// that is sent with cannot be removed.
+// that is sent with cannot be removed. What came is remembered, so that it does not
+// come again should the key be added again.
 func (a *AEAD) RemoveKey(id uint32) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,11 +141,6 @@ func (a *AEAD) RemoveKey(id uint32) error {
 		return fmt.Errorf("key %d is the one that is sent with: %w", id, ErrKey)
 	}
 	delete(a.keys, id)
-	for of, w := range a.sessions {
-		if of.key == id {
-			a.forget(w)
-		}
-	}
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (a *AEAD) RemoveKey(id uint32) error {
 type AEADStats struct {
 	Sealed, Opened uint64
 	Forged         uint64 // of a key that is there, but not sealed with it, or changed
-	Replayed       uint64 // came before, or too late to tell
+	Replayed       uint64 // authentic, but came before, or too late to tell
 	UnknownKey     uint64 // of a key that is not there, or not sealed at all
 	Sessions       int    // that are remembered
 }
@@ -223,16 +223,11 @@ func (a *AEAD) Open(dst, datagram []byte) ([]byte, error) {
 	of := sessionKey{id, binary.LittleEndian.Uint64(head[headerSize+4:])}
 	sequence := binary.LittleEndian.Uint64(head[headerSize+12:])
 	a.mu.Lock()
-	k, w := a.keys[id], a.sessions[of]
-	replayed := w != nil && w.came(sequence)
+	k := a.keys[id]
 	a.mu.Unlock()
-	switch {
-	case k == nil:
+	if k == nil {
 		a.unknown.Add(1)
 		return nil, unknownKey(id)
-	case sequence == 0 || replayed:
-		a.replayed.Add(1)
-		return nil, transport.ErrReplayed
 	}
 	nonce := nonces.Get().(*[chacha20poly1305.NonceSizeX]byte)
 	defer nonces.Put(nonce)
@@ -242,9 +237,13 @@ func (a *AEAD) Open(dst, datagram []byte) ([]byte, error) {
 		a.forged.Add(1)
 		return nil, forgedKey(id)
 	}
-	if !a.note(k, of, sequence) {
+	switch err := a.note(k, of, sequence); {
+	case errors.Is(err, transport.ErrReplayed):
 		a.replayed.Add(1)
-		return nil, transport.ErrReplayed
+		return nil, err
+	case err != nil:
+		a.unknown.Add(1)
+		return nil, err
 	}
 	a.opened.Add(1)
 	return out, nil
@@ -261,13 +260,16 @@ func (w *window) came(sequence uint64) bool {
 	return w.seen[sequence/64%(replayWindow/64)]&(1<<(sequence%64)) != 0
 }
 
-// note remembers an authentic sequence, and returns false if it came meanwhile, or
-// its key is gone.
-func (a *AEAD) note(k *key, of sessionKey, sequence uint64) bool {
+// note remembers an authentic sequence. The error is ErrReplayed if it came before,
+// and unknownKey if its key is gone meanwhile.
+func (a *AEAD) note(k *key, of sessionKey, sequence uint64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.keys[of.key] != k {
-		return false
+	switch {
+	case a.keys[of.key] != k:
+		return unknownKey(of.key)
+	case sequence == 0: // no sender has it
+		return transport.ErrReplayed
 	}
 	w := a.sessions[of]
 	if w == nil {
@@ -279,7 +281,7 @@ func (a *AEAD) note(k *key, of sessionKey, sequence uint64) bool {
 		a.append(w)
 	} else {
 		if w.came(sequence) {
-			return false
+			return transport.ErrReplayed
 		}
 		if a.oldest.prev != w {
 			a.unlink(w)
@@ -297,7 +299,7 @@ func (a *AEAD) note(k *key, of sessionKey, sequence uint64) bool {
 		w.highest = sequence
 	}
 	w.seen[sequence/64%(replayWindow/64)] |= 1 << (sequence % 64)
-	return true
+	return nil
 }
 
 // append puts a window at the end of the ring, as the newest.

@@ -251,6 +251,12 @@ func TestAEAD(t *testing.T) {
 			t.Fatalf("%d of %d bytes are enough", i, len(fresh))
 		}
 	}
+	// What is forged with a sequence that came is forged.
+	forged := bytes.Clone(sealed[2999])
+	forged[len(forged)-1] ^= 1
+	if _, err := b.Open(nil, forged); !errors.Is(err, transport.ErrForged) {
+		t.Errorf("forged, with a sequence that came: %v", err)
+	}
 	if out, err := b.Open([]byte("before "), fresh); err != nil || string(out) != "before secret" {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -367,8 +373,23 @@ func TestKeyRotation(t *testing.T) {
 	pass(nil)
 	a.SendWith(1)
 	pass(transport.ErrUnknownKey)
-	if s := b.Stats(); s.Sessions != 1 {
-		t.Errorf("%d sessions", s.Sessions)
+	b.AddKey(1, old)
+	recorded := must(a.Seal(nil, []byte("x")))
+	if _, err := b.Open(nil, recorded); err != nil {
+		t.Errorf("a key that was added again: %v", err)
+	}
+	for range 2 { // What came with a key does not come again once that is back.
+		b.RemoveKey(1)
+		if _, err := b.Open(nil, recorded); !errors.Is(err, transport.ErrUnknownKey) {
+			t.Errorf("without the key: %v", err)
+		}
+		b.AddKey(1, old)
+		if _, err := b.Open(nil, recorded); !errors.Is(err, transport.ErrReplayed) {
+			t.Errorf("with the key again: %v", err)
+		}
+	}
+	if s := b.Stats(); s.Sessions != 2 || s.Forged != 0 || s.Replayed != 2 || s.UnknownKey != 3 {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -46,8 +46,10 @@ func ParseFilterHeader(b []byte) (id []byte, payload []byte, err error) {
 // nothing. It may be used by many goroutines if its filters may.
 type Chain []transport.Filter
 
-// Encode returns the message after all filters, the message itself if there are none.
-func (c Chain) Encode(message []byte) ([]byte, error) {
+// Encode returns the message after all filters, the message itself if there are
+// none. A filter that panics has failed.
+func (c Chain) Encode(message []byte) (_ []byte, err error) {
+	defer survive(&err)
 	for _, f := range c {
 		out, err := f.Encode(make([]byte, FilterHeaderSize, FilterHeaderSize+len(message)+64), message)
 		if err != nil {
@@ -59,8 +61,17 @@ func (c Chain) Encode(message []byte) ([]byte, error) {
 	return message, nil
 }
 
-// Decode undoes Encode. No filter may make more than limit bytes.
-func (c Chain) Decode(message []byte, limit int) ([]byte, error) {
+// survive makes an error of what a filter panics with.
+func survive(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("a filter panicked: %v", r)
+	}
+}
+
+// Decode undoes Encode. No filter may make more than limit bytes. A filter that
+// panics has failed.
+func (c Chain) Decode(message []byte, limit int) (_ []byte, err error) {
+	defer survive(&err)
 	for i := len(c) - 1; i >= 0; i-- {
 		f := c[i]
 		id, payload, err := ParseFilterHeader(message)

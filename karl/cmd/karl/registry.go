@@ -20,24 +20,29 @@ type registryCmd struct {
 	Heartbeat *time.Duration `placeholder:"TIME" help:"Forget agents that were not heard for TIME; the default is ten times --every."`
 	For       *time.Duration `placeholder:"TIME" help:"Stop after TIME."`
 
-	AEADKeyFile string `name:"aead-key-file" placeholder:"FILE" help:"Seal each datagram, as the agents do."`
-	AEADKeyID   uint32 `name:"aead-key-id" placeholder:"N" default:"1" help:"The number of that key among the keys of the fleet; the default is 1."`
+	secrets
 }
 
 // Help is shown by kong below the usage.
 func (c *registryCmd) Help() string {
-	return `Agents that run with --registry, or MADARA's registry clients, send to each other what they learn here. A registry keeps nothing else of what they send. It ends with an interrupt.`
+	return `Agents that run with --registry, or MADARA's registry clients, send to each other what they learn here. A registry keeps nothing else of what they send. It needs the flags of encryption and compression that the agents have. It ends with an interrupt.`
 }
 
 // Validate is called by kong.
 func (c *registryCmd) Validate() error {
+	if err := c.secrets.check(); err != nil {
+		return err
+	}
 	return positive(map[string]*time.Duration{"--every": c.Every, "--heartbeat": c.Heartbeat, "--for": c.For})
 }
 
 // Run is called by kong.
 func (c *registryCmd) Run(p *process) error {
-	secrets := secrets{AEADKeyFile: c.AEADKeyFile, AEADKeyID: c.AEADKeyID}
-	sealer, err := secrets.sealer()
+	filters, err := c.filters()
+	if err != nil {
+		return err
+	}
+	sealer, err := c.sealer()
 	if err != nil {
 		return err
 	}
@@ -46,7 +51,7 @@ func (c *registryCmd) Run(p *process) error {
 		return failf(exitIO, "--udp %s: %w", c.UDP, err)
 	}
 	defer link.Close()
-	settings := filter.RegistrySettings{Domain: c.Domain}
+	settings := filter.RegistrySettings{Domain: c.Domain, Filters: filters}
 	if c.Every != nil {
 		settings.Every = *c.Every
 	}
