@@ -110,7 +110,7 @@ func (c *control) Call(ctx context.Context, to, method string, request []byte, o
 	k.Reply, k.Owner, k.caller = reply, k, c
 	c.counters.Sent(len(request))
 	target.counters.Received(len(request))
-	target.services.Submit(&k.Job)
+	target.services.Submit(&k.Job, nil)
 	var err error
 	select {
 	case <-k.done:

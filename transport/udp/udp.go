@@ -164,7 +164,7 @@ func (l *link) read() {
 	in := &reading{
 		buffer: make([]byte, transport.MaxDatagramSize+1), oob: make([]byte, 64), sources: map[netip.AddrPort]string{},
 	}
-	l.hub.Read(func(r *hub.Reader) error { return l.datagram(in, r) })
+	hub.Read(func(r *hub.Reader) error { return l.datagram(in, r) })
 }
 
 // datagram takes one datagram. An error means that the socket is closed.

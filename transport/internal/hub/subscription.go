@@ -10,12 +10,26 @@ import (
 	"github.com/madara-go/madara/transport"
 )
 
-// A handler that takes longer than quick is not run on a reader for at least so
-// many messages.
+// Pace is how quick a handler is, so that it may run on a Reader: one that took
+// longer than quick may not, for at least remain messages.
+type Pace struct{ slow int }
+
 const (
 	quick  = 200 * time.Microsecond
 	remain = 100
 )
+
+// Quick reports whether the handler was quick until now.
+func (p *Pace) Quick() bool { return p.slow == 0 }
+
+// Took notes how long the handler ran.
+func (p *Pace) Took(d time.Duration) {
+	if d > quick {
+		p.slow = remain
+	} else if p.slow > 0 {
+		p.slow--
+	}
+}
 
 // epoch is what handlers are timed against.
 var epoch = time.Now()
@@ -38,7 +52,7 @@ type subscription struct {
 	first  int
 	count  int
 	busy   bool // the handler runs
-	slow   int  // messages that no Reader handles
+	pace   Pace
 	closed bool
 	wake   chan struct{}
 	done   chan struct{}
@@ -99,7 +113,7 @@ func (s *subscription) take() (b *Buffer, closed bool) {
 func (s *subscription) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy || s.closed || s.count > 0 || s.slow > 0 {
+	if s.busy || s.closed || s.count > 0 || !s.pace.Quick() {
 		return false
 	}
 	s.busy = true
@@ -127,11 +141,7 @@ func (s *subscription) one(b *Buffer) {
 		took := time.Since(epoch) - began
 		s.mu.Lock()
 		s.busy = false
-		if took > quick {
-			s.slow = remain
-		} else if s.slow > 0 {
-			s.slow--
-		}
+		s.pace.Took(took)
 		s.mu.Unlock()
 	}()
 	s.handle(&b.Message)

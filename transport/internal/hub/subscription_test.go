@@ -13,7 +13,7 @@ func TestBegin(t *testing.T) {
 		"busy":            {busy: true},
 		"closed":          {closed: true},
 		"a message waits": {count: 1},
-		"slow":            {slow: 1},
+		"slow":            {pace: Pace{slow: 1}},
 	} {
 		if s.begin() {
 			t.Errorf("%s: the handler may run", name)

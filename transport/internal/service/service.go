@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,6 +100,8 @@ type service struct {
 	closed  bool
 	all     sync.WaitGroup
 	inside  sync.Map // goroutine numbers of running handlers
+	readers []int64  // and of those that run where their requests were read
+	pace    [Classes]hub.Pace
 }
 
 // Serve adds a service.
@@ -156,8 +159,9 @@ func (t *Table) Method(name []byte) string {
 }
 
 // Submit hands a job to its service, which replies. It replies at once if there
-// is no such service, or no room.
-func (t *Table) Submit(j *Job) {
+// is no such service, or no room. If r is not nil and the handler is quick, it may
+// run here; see hub.Reader.
+func (t *Table) Submit(j *Job, r *hub.Reader) {
 	t.mu.RLock()
 	s := t.services[j.Method]
 	closed := t.closed
@@ -170,6 +174,7 @@ func (t *Table) Submit(j *Job) {
 		j.Reply(j, nil, transport.ErrClosed)
 	case s == nil:
 		j.Reply(j, nil, transport.ErrMethod)
+	case r != nil && s.here(j, r):
 	case !s.put(j):
 		t.Counters.Drop(transport.DropBusy, 1)
 		j.Reply(j, nil, transport.ErrBusy)
@@ -188,6 +193,46 @@ func (s *service) put(j *Job) bool {
 	s.start()
 	s.mu.Unlock()
 	return true
+}
+
+// here runs a job on the goroutine that read its request, if the handler was quick
+// and no other job waits.
+func (s *service) here(j *Job, r *hub.Reader) bool {
+	c := Class(j.Priority)
+	s.mu.Lock()
+	if s.closed || !s.pace[c].Quick() || s.running[c] >= s.workers || s.anyWaits() {
+		s.mu.Unlock()
+		return false
+	}
+	id := goid.Get()
+	s.table.deadlines.add(j.ctx)
+	s.running[c]++
+	s.moved[c] = j.arrived
+	s.readers = append(s.readers, id)
+	s.all.Add(1)
+	s.mu.Unlock()
+	turn, returned := r.Begin(), false
+	defer func() {
+		s.mu.Lock()
+		i := slices.Index(s.readers, id)
+		s.readers = slices.Delete(s.readers, i, i+1)
+		s.start() // what came meanwhile
+		s.mu.Unlock()
+		s.all.Done()
+		r.End(turn, returned)
+	}()
+	s.run(j, c)
+	returned = true
+	return true
+}
+
+func (s *service) anyWaits() bool {
+	for c := range s.waiting {
+		if s.waiting[c].n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // start begins what may begin, with mu held.
@@ -296,6 +341,7 @@ func (s *service) run(j *Job, class int) {
 	returned := false
 	var response []byte
 	var err error
+	began := time.Now()
 	defer func() {
 		if !returned {
 			if p := recover(); p != nil {
@@ -308,13 +354,14 @@ func (s *service) run(j *Job, class int) {
 		}
 		s.mu.Lock()
 		s.running[class]--
+		s.pace[class].Took(time.Since(began))
 		s.mu.Unlock()
 		ctx := j.ctx
 		j.Reply(j, response, err)
 		s.table.deadlines.remove(ctx)
 		ctx.end(context.Canceled)
 	}()
-	if gone := j.ctx.Err(); gone != nil || !j.Deadline.IsZero() && !time.Now().Before(j.Deadline) {
+	if gone := j.ctx.Err(); gone != nil || !j.Deadline.IsZero() && !began.Before(j.Deadline) {
 		s.table.Counters.Drop(transport.DropExpired, 1)
 		err, returned = context.DeadlineExceeded, true
 		return
@@ -329,7 +376,7 @@ func (s *service) run(j *Job, class int) {
 
 // Close is transport.Service.Close.
 func (s *service) Close() error {
-	if _, ok := s.inside.Load(goid.Get()); ok {
+	if s.contains(goid.Get()) {
 		panic("transport: Service.Close called by its handler, which it would wait for")
 	}
 	t := s.table
@@ -388,10 +435,20 @@ func (t *Table) Inside(call string) {
 	defer t.mu.RUnlock()
 	id := goid.Get()
 	for _, s := range t.services {
-		if _, ok := s.inside.Load(id); ok {
+		if s.contains(id) {
 			panic("transport: " + call + " called by a handler, which it would wait for")
 		}
 	}
+}
+
+// contains reports whether a goroutine runs a handler.
+func (s *service) contains(id int64) bool {
+	if _, ok := s.inside.Load(id); ok {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.readers, id)
 }
 
 // CheckCall returns why a call cannot be made.

@@ -215,7 +215,7 @@ func (e *Event) read(conn net.Conn, p *peer, seen *received) error {
 		e: e, r: bufio.NewReaderSize(conn, 64<<10), peer: p, seen: seen,
 		head: make([]byte, messageHead+transport.MaxTopic), topics: map[string]string{},
 	}
-	return e.hub.Read(c.frame)
+	return hub.Read(c.frame)
 }
 
 // frame takes one frame.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/madara-go/madara/transport"
+	"github.com/madara-go/madara/transport/internal/hub"
 	"github.com/madara-go/madara/transport/internal/service"
 )
 
@@ -93,32 +94,38 @@ func (s *server) release(j *job) {
 	jobs.Put(j)
 }
 
-// read takes requests until the connection ends.
-func (s *server) read() error {
-	r := bufio.NewReaderSize(s.conn, ahead)
-	head := make([]byte, requestHead+transport.MaxMethod)
-	for {
-		kind, body, err := readHead(r, head, requestHead+transport.MaxMethod+chunk)
-		if err != nil {
-			return err
-		}
-		switch kind {
-		case kindRequest:
-			err = s.begin(r, head, body)
-		case kindContinue:
-			err = s.part(r, head, body)
-		case kindCancel:
-			err = s.cancelled(r, head, body)
-		default:
-			err = malformed("a frame of kind %d", kind)
-		}
-		if err != nil {
-			return err
-		}
-	}
+// requests is a connection that requests are read from.
+type requests struct {
+	*server
+	r    *bufio.Reader
+	head []byte
 }
 
-func (s *server) begin(r *bufio.Reader, head []byte, body int) error {
+// read takes requests until the connection ends.
+func (s *server) read() error {
+	c := &requests{server: s, r: bufio.NewReaderSize(s.conn, ahead), head: make([]byte, requestHead+transport.MaxMethod)}
+	return hub.Read(c.frame)
+}
+
+// frame takes one frame.
+func (c *requests) frame(reader *hub.Reader) error {
+	kind, body, err := readHead(c.r, c.head, requestHead+transport.MaxMethod+chunk)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case kindRequest:
+		return c.begin(reader, body)
+	case kindContinue:
+		return c.part(reader, body)
+	case kindCancel:
+		return c.cancelled(body)
+	}
+	return malformed("a frame of kind %d", kind)
+}
+
+func (s *requests) begin(reader *hub.Reader, body int) error {
+	r, head := s.r, s.head
 	if body < requestHead {
 		return malformed("a request of %d bytes, at least %d are needed", body, requestHead)
 	}
@@ -165,7 +172,7 @@ func (s *server) begin(r *bufio.Reader, head []byte, body int) error {
 		return nil
 	}
 	j := jobs.Get().(*job)
-	j.s, j.id, j.size = s, id, size
+	j.s, j.id, j.size = s.server, id, size
 	j.Method, j.Source, j.Priority = method, s.source, s.priority
 	j.Reply, j.Owner = reply, j
 	if left > 0 {
@@ -177,13 +184,14 @@ func (s *server) begin(r *bufio.Reader, head []byte, body int) error {
 	s.mu.Lock()
 	s.open[id] = j
 	s.mu.Unlock()
-	return s.more(r, j, part)
+	return s.more(reader, j, part)
 }
 
 // maxTime is the longest time a caller can leave.
 const maxTime = 365 * 24 * time.Hour
 
-func (s *server) part(r *bufio.Reader, head []byte, body int) error {
+func (s *requests) part(reader *hub.Reader, body int) error {
+	r, head := s.r, s.head
 	if body < idSize || body > idSize+chunk {
 		return malformed("a part of %d bytes", body)
 	}
@@ -198,23 +206,24 @@ func (s *server) part(r *bufio.Reader, head []byte, body int) error {
 		_, err := r.Discard(body - idSize)
 		return err
 	}
-	return s.more(r, j, body-idSize)
+	return s.more(reader, j, body-idSize)
 }
 
 // more reads a part of a request, and submits it when it is complete.
-func (s *server) more(r io.Reader, j *job, part int) (err error) {
-	if j.Payload, err = receive(r, j.Payload, part, j.size); err != nil || len(j.Payload) < j.size {
+func (s *requests) more(reader *hub.Reader, j *job, part int) (err error) {
+	if j.Payload, err = receive(s.r, j.Payload, part, j.size); err != nil || len(j.Payload) < j.size {
 		return err
 	}
 	s.mu.Lock()
 	j.submitted = true
 	s.mu.Unlock()
 	s.control.counters.Received(j.size)
-	s.control.services.Submit(&j.Job)
+	s.control.services.Submit(&j.Job, reader)
 	return nil
 }
 
-func (s *server) cancelled(r io.Reader, head []byte, body int) error {
+func (s *requests) cancelled(body int) error {
+	r, head := s.r, s.head
 	if body != idSize {
 		return malformed("a cancellation of %d bytes, not %d", body, idSize)
 	}
