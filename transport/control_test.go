@@ -298,6 +298,67 @@ func TestCancelReachesTheHandler(t *testing.T) {
 	})
 }
 
+// TestQuickThenNever calls what is answered at once, and then what is not: who
+// called before has read his answer himself.
+func TestQuickThenNever(t *testing.T) {
+	eachControl(t, func(t *testing.T, client, server transport.Control, target string) {
+		serve(t, server, "echo", nil, echo)
+		serve(t, server, "never", nil, func(ctx context.Context, _ *transport.Request) ([]byte, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		for _, end := range []func() (context.Context, context.CancelFunc){
+			func() (context.Context, context.CancelFunc) {
+				return context.WithTimeout(context.Background(), 5*time.Millisecond)
+			},
+			func() (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(context.Background())
+				time.AfterFunc(5*time.Millisecond, cancel)
+				return ctx, cancel
+			},
+		} {
+			for range 20 {
+				if got, err := client.Call(deadline(t), target, "echo", []byte("x"), nil); err != nil || string(got) != "x" {
+					t.Fatalf("%q, %v", got, err)
+				}
+			}
+			ctx, cancel := end()
+			result := make(chan error, 1)
+			go func() { _, err := client.Call(ctx, target, "never", nil, nil); result <- err }()
+			select {
+			case err := <-result:
+				if err == nil {
+					t.Error("answered")
+				}
+			case <-time.After(patience):
+				t.Fatal("the caller is not told")
+			}
+			cancel()
+		}
+	})
+}
+
+// TestLossIsSeenWithoutCalls closes a server whose client calls no more.
+func TestLossIsSeenWithoutCalls(t *testing.T) {
+	for _, c := range controls()[1:] {
+		t.Run(c.name, func(t *testing.T) {
+			client, server, target := c.open(t)
+			defer client.Close()
+			serve(t, server, "echo", nil, echo)
+			for range 20 {
+				if _, err := client.Call(deadline(t), target, "echo", nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if client.Stats().Peers != 1 {
+				t.Errorf("%d peers", client.Stats().Peers)
+			}
+			server.Close()
+			eventually(t, "the connection is gone", func() bool { return client.Stats().Peers == 0 })
+		})
+	}
+}
+
 func TestBusy(t *testing.T) {
 	eachControl(t, func(t *testing.T, client, server transport.Control, target string) {
 		entered, leave := make(chan bool, 100), make(chan bool)

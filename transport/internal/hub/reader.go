@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// patience is for how long a handler may hold up the reading, and half of the
-// longest time. Its timer costs the less the longer it is: 20 ms cost a tenth of
-// the time of a message in sixteen processes.
+// patience is for how long a handler may hold up the reading. Its timer costs the
+// less the longer it is: 20 ms cost a tenth of the time of a message in sixteen
+// processes.
 const patience = 50 * time.Millisecond
 
 // Reader reads from a connection or socket, message after message, and runs the
@@ -21,14 +21,12 @@ const patience = 50 * time.Millisecond
 type Reader struct {
 	step  func(*Reader) error
 	done  chan error
-	timer *time.Timer // runs watch while handlers run
+	timer *time.Timer // runs watch
 
 	mu      sync.Mutex
 	turn    int           // the goroutines that read are counted
 	running bool          // a handler, on the goroutine that reads
 	began   time.Duration // when it began
-	handled bool          // something, since watch was there
-	watched bool          // timer is set
 }
 
 // Read calls step, which reads a message and then, as the last thing, dispatches
@@ -41,7 +39,6 @@ func Read(step func(*Reader) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn++
-	r.handled = false
 	if r.timer != nil {
 		r.timer.Stop()
 	}
@@ -84,15 +81,12 @@ func (r *Reader) handle(s *subscription, b *Buffer) bool {
 func (r *Reader) Begin() (turn int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.running, r.handled, r.began = true, true, time.Since(epoch)
-	switch {
-	case r.watched:
-	case r.timer == nil:
+	r.running, r.began = true, time.Since(epoch)
+	if r.timer == nil {
 		r.timer = time.AfterFunc(patience, r.watch)
-	default:
+	} else {
 		r.timer.Reset(patience)
 	}
-	r.watched = true
 	return r.turn
 }
 
@@ -117,17 +111,12 @@ func (r *Reader) hand() {
 	go r.run(r.turn)
 }
 
-// watch looks for a handler that does not come back. It runs as long as handlers
-// do, so that no timer is set for each.
+// watch looks for a handler that does not come back. Its timer is set to later by
+// each handler and seldom fires, as stopping it costs more.
 func (r *Reader) watch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.running && time.Since(epoch)-r.began >= patience {
 		r.hand()
-	}
-	r.watched = r.handled
-	r.handled = r.running
-	if r.watched {
-		r.timer.Reset(patience)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -20,10 +21,25 @@ type caller struct {
 	control *Control
 	window  int // calls that may wait at the same time
 
+	responses
+
 	mu      sync.Mutex
 	id      uint64
 	pending map[uint64]*call
 	lost    error
+	turn    turn
+	broken  error         // what a caller met that read; guarded by mu
+	timer   *time.Timer   // runs keep
+	wanted  chan struct{} // the keeper is to read; capacity 1
+}
+
+func newCaller(c *Control, conn net.Conn, window int) *caller {
+	to := &caller{
+		writer: newWriter(conn, queued, piece), control: c, window: window, pending: map[uint64]*call{},
+		responses: responses{r: bufio.NewReaderSize(conn, ahead)}, turn: keeping, wanted: make(chan struct{}, 1),
+	}
+	to.stalled = stalled
+	return to
 }
 
 // call is a call that waits for its response.
@@ -82,6 +98,7 @@ func (c *caller) call(ctx context.Context, method string, request []byte) ([]byt
 			return c.finish(ctx, k)
 		}
 	}
+	c.lead(ctx, k)
 	select {
 	case <-k.done:
 		return c.finish(ctx, k)
@@ -110,6 +127,9 @@ func (c *caller) request(ctx context.Context, k *call, id uint64, method string,
 		return false
 	}
 	c.control.counters.Sent(len(request))
+	if len(request) > chunk {
+		c.keep() // as a refusal may come meanwhile
+	}
 	for request = request[len(part):]; len(request) > 0; request = request[len(part):] {
 		if len(k.done) > 0 { // refused
 			return false
@@ -182,6 +202,9 @@ func (c *caller) lose(err error) {
 		}
 		c.lost = fmt.Errorf("%w: %w", transport.ErrUnreachable, err)
 	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 	for id, k := range c.pending {
 		delete(c.pending, id)
 		k.err = c.lost
@@ -189,79 +212,26 @@ func (c *caller) lose(err error) {
 	}
 }
 
-// read takes responses until the connection ends.
-func (c *caller) read() error {
-	r := bufio.NewReaderSize(c.conn, ahead)
-	head := make([]byte, responseHead)
-	for {
-		kind, body, err := readHead(r, head, responseHead+chunk)
-		if err != nil {
-			return err
-		}
-		first := kind == kindResponse
-		want := idSize
-		if first {
-			want = responseHead
-		}
-		if !first && kind != kindContinue || body < want {
-			return malformed("a frame of kind %d with %d bytes", kind, body)
-		}
-		if _, err := io.ReadFull(r, head[:want]); err != nil {
-			return err
-		}
-		body -= want
-		id := binary.BigEndian.Uint64(head)
-		c.mu.Lock()
-		k := c.pending[id]
-		c.mu.Unlock()
-		if k == nil {
-			if first {
-				c.control.counters.Drop(transport.DropLate, 1)
-			}
-			if _, err := r.Discard(body); err != nil {
-				return err
-			}
-			continue
-		}
-		if first {
-			k.status, k.size = head[idSize], int(binary.BigEndian.Uint32(head[idSize+1:]))
-			if k.size > maxPayload || k.response != nil {
-				return malformed("a response of %d bytes, or a second one", k.size)
-			}
-			k.response = make([]byte, 0, min(k.size, stage))
-		} else if k.response == nil {
-			return malformed("a response without its beginning")
-		}
-		if k.response, err = receive(r, k.response, body, k.size); err != nil {
-			return err
-		}
-		if len(k.response) < k.size {
-			continue
-		}
-		c.mu.Lock()
-		_, waits := c.pending[id]
-		delete(c.pending, id)
-		c.mu.Unlock()
-		if !waits {
-			c.control.counters.Drop(transport.DropLate, 1)
-			continue
-		}
-		c.control.counters.Received(k.size)
-		k.done <- struct{}{}
+// receive appends a part of so many bytes to dst, as room has it.
+func receive(r io.Reader, dst []byte, part, size int) ([]byte, error) {
+	dst, err := room(dst, part, size)
+	if err != nil {
+		return dst, err
 	}
+	from := len(dst)
+	dst = dst[:from+part]
+	_, err = io.ReadFull(r, dst[from:])
+	return dst, err
 }
 
-// receive appends a part of so many bytes to dst, which grows to size once a
+// room makes room in dst for a part of so many bytes. It grows to size once a
 // stage of it has come.
-func receive(r io.Reader, dst []byte, part, size int) ([]byte, error) {
-	from := len(dst)
-	if from+part > size {
-		return dst, malformed("%d bytes more than announced", from+part-size)
+func room(dst []byte, part, size int) ([]byte, error) {
+	if len(dst)+part > size {
+		return dst, malformed("%d bytes more than announced", len(dst)+part-size)
 	}
-	if cap(dst) < from+part {
+	if cap(dst) < len(dst)+part {
 		dst = append(make([]byte, 0, size), dst...)
 	}
-	dst = dst[:from+part]
-	_, err := io.ReadFull(r, dst[from:])
-	return dst, err
+	return dst, nil
 }

@@ -248,8 +248,7 @@ func (l *line) dial() {
 	var to *caller
 	if err == nil {
 		shrink(conn)
-		to = &caller{writer: newWriter(conn, queued, piece), control: c, window: int(min(theirs.window, maxOpen)), pending: map[uint64]*call{}}
-		to.stalled = stalled
+		to = newCaller(c, conn, int(min(theirs.window, maxOpen)))
 	}
 	l.mu.Lock()
 	l.caller, l.failed = to, err

@@ -94,11 +94,15 @@ func readHead(r io.Reader, buf []byte, limit int) (kind byte, body int, err erro
 	if _, err := io.ReadFull(r, buf[:frameHead]); err != nil {
 		return 0, 0, err
 	}
-	n := binary.BigEndian.Uint32(buf)
+	return parseHead(buf, limit)
+}
+
+func parseHead(b []byte, limit int) (kind byte, body int, err error) {
+	n := binary.BigEndian.Uint32(b)
 	if n == 0 || int64(n)-1 > int64(limit) {
 		return 0, 0, malformed("a frame of %d bytes, allowed are 1 to %d", n, limit+1)
 	}
-	return buf[4], int(n) - 1, nil
+	return b[4], int(n) - 1, nil
 }
 
 // message is the head of a message on the wire, without its topic.

@@ -73,10 +73,11 @@ func open(conn net.Conn, n *Network, ours hello, magic string) (source string, t
 }
 
 // dial makes a connection and begins it.
-func dial(ctx context.Context, n *Network, address string, ours hello, magic string) (conn net.Conn, source string, theirs hello, err error) {
+func dial(ctx context.Context, n *Network, address string, ours hello, magic string) (_ net.Conn, source string, theirs hello, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	if conn, err = n.Dial(ctx, address); err != nil {
+	conn, err := n.Dial(ctx, address)
+	if err != nil {
 		return nil, "", hello{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
