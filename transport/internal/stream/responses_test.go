@@ -42,7 +42,13 @@ func TestResponseInPieces(t *testing.T) {
 		}
 		ours.Write(hello{window: 10, session: 9}.append(nil, magicControl))
 		head := make([]byte, 100)
-		for {
+		for i := 0; ; i++ {
+			slow := func(part int) time.Duration { // one of the parts
+				if i%3 == part {
+					return leadFor
+				}
+				return 0
+			}
 			_, body, err := readHead(ours, head, 100)
 			if err != nil {
 				return
@@ -55,21 +61,21 @@ func TestResponseInPieces(t *testing.T) {
 			first = binary.BigEndian.AppendUint64(first, id)
 			first = append(first, statusOK)
 			first = binary.BigEndian.AppendUint32(first, uint32(len(want)))
-			pieces(append(first, want[:10]...), 3, leadFor)
+			pieces(append(first, want[:10]...), 3, slow(0))
 			other := append(appendContinue(nil, id+1000, make([]byte, 20)), make([]byte, 20)...) // of nobody
-			pieces(other, 5, leadFor)
+			pieces(other, 5, slow(1))
 			for rest := want[10:]; len(rest) > 0; {
 				part := rest[:min(len(rest), chunk)]
 				rest = rest[len(part):]
 				frame := append(appendContinue(nil, id, part), part...)
-				pieces(frame[:20], 4, leadFor)
-				pieces(frame[20:], chunk, 2*leadFor)
+				pieces(frame[:20], 4, slow(2))
+				pieces(frame[20:], chunk, slow(2))
 			}
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	for range 4 {
+	for range 9 {
 		got, err := c.Call(ctx, "x", "m", nil, nil)
 		if err != nil {
 			t.Fatal(err)
