@@ -9,7 +9,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	PeerMain()
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	ms = int64(time.Millisecond)

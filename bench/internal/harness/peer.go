@@ -104,6 +104,7 @@ func PeerMain() {
 }
 
 type peer struct {
+	clocks     func(name string) Clock
 	assignment *Assignment
 	clock      Clock
 	out        *bufio.Writer
@@ -127,8 +128,11 @@ type seat struct {
 }
 
 // RunPeer is a peer until it is told to stop or in ends.
-func RunPeer(in io.Reader, out io.Writer) {
-	p := &peer{out: bufio.NewWriter(out), before: readResources()}
+func RunPeer(in io.Reader, out io.Writer) { runPeer(in, out, ClockNamed) }
+
+// runPeer is a peer that reads certain clocks.
+func runPeer(in io.Reader, out io.Writer, clocks func(name string) Clock) {
+	p := &peer{clocks: clocks, out: bufio.NewWriter(out), before: readResources()}
 	p.stopped, p.stop = context.WithCancel(context.Background())
 	defer p.close()
 	lines := bufio.NewReader(in)
@@ -173,7 +177,7 @@ func (p *peer) do(word string, arguments []byte) (again bool, err error) {
 		if err := json.Unmarshal(arguments, a); err != nil {
 			return false, err
 		}
-		p.assignment, p.clock = a, ClockNamed(a.Clock)
+		p.assignment, p.clock = a, p.clocks(a.Clock)
 		if err := p.open(); err != nil {
 			return false, err
 		}

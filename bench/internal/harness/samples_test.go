@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // TestSamplesOfTracker has a time for each sequence that came, and none for others.
@@ -43,7 +44,7 @@ func TestSampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	w := Workload{Payload: 64, Count: sampleChunk + 50, Warmup: 20, Subscribers: 3, Processes: 2, Depth: 1 << 15, Policy: "drop-oldest", Timeout: 1e9}
+	w := Workload{Payload: 64, Period: 20 * time.Microsecond, Count: sampleChunk + 50, Warmup: 20, Subscribers: 3, Processes: 2, Depth: 1 << 15, Policy: "drop-oldest", Timeout: 1e9}
 	w.Call.InFlight, w.Reply = 3, 64
 	for _, c := range []struct {
 		name, track string
@@ -70,7 +71,17 @@ func TestSampleFile(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", c.name, got, c.rows)
 		}
 		d := NewDistribution()
+		next := map[string]int64{} // sequence, by subscriber
 		for i, row := range rows[1:] {
+			subscriber := ""
+			if c.track == "event" {
+				subscriber = row[2]
+			}
+			sequence := number(t, row[c.send-2])
+			if want := w.Warmup + next[subscriber]; sequence != want || number(t, row[c.send-1]) != want*w.Period.Nanoseconds() {
+				t.Fatalf("%s: row %d is %q, want sequence %d", c.name, i, row, want)
+			}
+			next[subscriber]++
 			if row[0] != "a case, with a comma" || row[1] != "1" {
 				t.Fatalf("%s: row %d is %q", c.name, i, row)
 			}

@@ -132,7 +132,7 @@ func (p *peer) answerPings(ask clockRequest) error {
 	if err != nil {
 		return err
 	}
-	clock := ClockNamed(ask.Name)
+	clock := p.clocks(ask.Name)
 	p.tasks.Go(func() {
 		defer conn.Close()
 		stop := context.AfterFunc(p.stopped, func() { conn.Close() })

@@ -51,6 +51,7 @@ func TestWarnings(t *testing.T) {
 		{"swapped", judged(fake{delay: us, swapped: []int64{500}}, plan, nil), "warning reordered"},
 		{"clock behind", judged(fake{delay: us, offset: -2 * us}, plan, nil), "warning negative_latency"},
 		{"late sender", judged(steady, plan, sent(func(s *Sent) { s.Lag.Add(101 * us) })), "warning publisher_late"},
+		{"late sender within a step's limit", judged(steady, plan, func(c *Cell, r *Run) { c.Throughput = &Throughput{Rate: 1}; r.Sent.Lag.Add(101 * us) }), ""},
 		{"punctual sender", judged(steady, plan, sent(func(s *Sent) { s.Lag.Add(99 * us) })), ""},
 		{"queue", judged(fake{delay: us, stall: slow}, plan, nil), "warning saturated"},
 		{"failures", judged(steady, plan, sent(func(s *Sent) { s.Failures++ })), "warning failures"},
@@ -213,6 +214,20 @@ func TestEstimate(t *testing.T) {
 	s = estimate([]ping{{0, 10 * us, 20 * us}, {100 * us, 100*us + 900*us, 130 * us}, {200 * us, 1200 * us, 300 * us}, {0, 0, ms}, {0, 0, ms}, {0, 0, ms}, {0, 0, ms}, {0, 0, ms}})
 	if s.Bound != 10*us {
 		t.Errorf("%+v, want the bound of one ping", s)
+	}
+}
+
+// TestWorstRound keeps the round whose clocks did not agree.
+func TestWorstRound(t *testing.T) {
+	s := &Session{Report: &Report{}}
+	for i, c := range []struct {
+		run  fake
+		want bool
+	}{{fake{delay: 100 * us}, true}, {fake{delay: 100 * us, offset: -101 * us}, false}, {fake{delay: 100 * us}, false}} {
+		s.synchronised(&Run{Received: []Received{c.run.run(plan)}, Sync: &TimeSync{Bound: us}})
+		if s.Report.TimeSync.Accepted != c.want {
+			t.Errorf("after round %d: %+v", i, s.Report.TimeSync)
+		}
 	}
 }
 
