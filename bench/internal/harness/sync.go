@@ -74,11 +74,17 @@ func (t *TimeSync) narrow(most int64) {
 // synchronise estimates the offset of a peer's clock over a connection of their
 // own, by the addresses that the benchmark uses.
 func (l *Lab) synchronise(ctx context.Context, p *process) (*TimeSync, error) {
-	address, err := l.address(0)
-	if err != nil {
-		return nil, err
+	var listener net.Listener
+	var address string
+	var err error
+	for range 10 { // a port may be taken by chance
+		if address, err = l.address(0); err != nil {
+			return nil, err
+		}
+		if listener, err = net.Listen("tcp", address); err == nil {
+			break
+		}
 	}
-	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}

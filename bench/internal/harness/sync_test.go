@@ -39,6 +39,7 @@ func TestClockOfOtherHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lab.Close()
+	lab.Topology = TopologySameHost // for ports that are free, beside other tests
 	w := Workload{Payload: 64, Period: time.Millisecond, Count: 50, Subscribers: 2, Processes: 1, Depth: 64, Policy: "drop-oldest"}
 	run, err := lab.Event(context.Background(), w, false)
 	if err != nil {
