@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			"port":    port,
 			"listens": listens,
 			"sleep":   sleep,
+			"capture": capture,
 		},
 		Setup: func(e *testscript.Env) error {
 			fixtures, err := filepath.Abs("../../../transport/testdata/wire")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,4 +137,35 @@ func sleep(ts *testscript.TestScript, neg bool, args []string) {
 	d, err := time.ParseDuration(args[0])
 	ts.Check(err)
 	time.Sleep(d)
+}
+
+// capture NAME DIR sets a variable to a port of UDP, and writes each datagram that
+// comes to it to a file, from DIR/0.bin on, until the script ends.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture NAME DIR")
+	}
+	dir := ts.MkAbs(args[1])
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	ts.Check(err)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		buffer := make([]byte, 1<<16)
+		for i := 0; ; i++ {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			file := filepath.Join(dir, strconv.Itoa(i)+".bin")
+			if os.WriteFile(file+".part", buffer[:n], 0o600) == nil {
+				os.Rename(file+".part", file) // it appears whole
+			}
+		}
+	}()
+	ts.Defer(func() {
+		conn.Close()
+		<-done
+	})
+	ts.Setenv(args[0], strconv.Itoa(conn.LocalAddr().(*net.UDPAddr).Port))
 }
