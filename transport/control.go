@@ -36,7 +36,7 @@ type Control interface {
 // Handler answers one request. ctx ends when the caller's time is over, when it
 // has left, and when the link is closed. The response is taken over. An error
 // reaches the caller as *RemoteError, or as ErrBusy if it is that. A panic is an
-// error too, and counted.
+// error too, without its stack, and counted.
 type Handler func(ctx context.Context, r *Request) (response []byte, err error)
 
 // Request is one request that arrived. It is valid until the handler returns.
@@ -62,7 +62,7 @@ const (
 // CallOptions is how a call differs from the default, the zero value.
 type CallOptions struct {
 	Priority   Priority
-	Idempotent bool // may be sent again if the link broke before the response
+	Idempotent bool // is sent again, until ctx ends, if the link breaks before the response
 }
 
 // ServeOptions bounds a service, for each priority. Zero fields are defaults.

@@ -439,6 +439,41 @@ func TestRetryOnlyWhenIdempotent(t *testing.T) {
 	}
 }
 
+// TestNobodyServes calls where nothing listens, which is an error at once even
+// for a call that may be sent again.
+func TestNobodyServes(t *testing.T) {
+	client := must(unix.NewControl("", nil))
+	defer client.Close()
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, idempotent := range []bool{false, true} {
+		_, err := client.Call(context.Background(), missing, "m", nil, &transport.CallOptions{Idempotent: idempotent})
+		if !errors.Is(err, transport.ErrUnreachable) || !strings.Contains(err.Error(), "no such file") {
+			t.Errorf("idempotent %t: %v", idempotent, err)
+		}
+	}
+	// A server that dies and does not come back is named beside the time.
+	path := filepath.Join(t.TempDir(), "s")
+	server := must(unix.NewControl(path, nil))
+	entered := make(chan struct{})
+	serve(t, server, "m", nil, func(ctx context.Context, _ *transport.Request) ([]byte, error) {
+		close(entered)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	result := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	go func() {
+		_, err := client.Call(ctx, path, "m", nil, &transport.CallOptions{Idempotent: true})
+		result <- err
+	}()
+	<-entered
+	server.Close()
+	if err := <-result; !errors.Is(err, transport.ErrTimeout) || !errors.Is(err, transport.ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestStrictPriority lets one worker of each class be busy and looks at who is next.
 func TestStrictPriority(t *testing.T) {
 	eachControl(t, func(t *testing.T, client, server transport.Control, target string) {

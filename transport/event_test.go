@@ -211,13 +211,40 @@ func TestEventRefuses(t *testing.T) {
 		if _, err := from.Publish("", nil); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
-		if _, err := from.Subscribe("", nil, nil); !errors.Is(err, transport.ErrClosed) {
+		if _, err := from.Subscribe("", nil, nil); !errors.Is(err, transport.ErrSettings) {
+			t.Errorf("no handler: %v", err)
+		}
+		if _, err := from.Subscribe("", nil, func(*transport.Message) {}); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
 		if err := from.Ready(deadline(t), "nobody", 1); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
 	})
+}
+
+func TestTooManyTopics(t *testing.T) {
+	for _, p := range pairs()[1:3] {
+		t.Run(p.name, func(t *testing.T) {
+			from, to := p.open(t, transport.Settings{})
+			defer from.Close()
+			defer to.Close()
+			heard := make(chan struct{}, 1)
+			handle := func(*transport.Message) { heard <- struct{}{} }
+			for i := range 4096 {
+				subscribe(t, to, fmt.Sprint("topic ", i), nil, handle)
+			}
+			if _, err := to.Subscribe("another", nil, handle); !errors.Is(err, transport.ErrTopic) {
+				t.Errorf("one topic more: %v", err)
+			}
+			subscribe(t, to, "topic 4095", nil, func(*transport.Message) {}) // once more
+			if err := from.Ready(deadline(t), "topic 4095", 2); err != nil {
+				t.Fatal(err)
+			}
+			from.Publish("topic 4095", nil)
+			<-heard
+		})
+	}
 }
 
 func TestSubscriptionEnds(t *testing.T) {
@@ -362,10 +389,13 @@ func TestHandlerEndsItsGoroutine(t *testing.T) {
 		if err := from.Ready(deadline(t), "t", 1); err != nil {
 			t.Fatal(err)
 		}
-		peers := to.Stats().Peers
+		var peers int
 		for i := range int64(10) {
 			from.Publish("t", nil)
 			eventually(t, "the handler runs again", func() bool { return got.Load() == i+1 })
+			if i == 0 {
+				peers = to.Stats().Peers
+			}
 		}
 		if now := to.Stats().Peers; now != peers {
 			t.Errorf("%d peers, %d before", now, peers)

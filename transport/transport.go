@@ -1,7 +1,8 @@
 // Package transport is how bytes travel between programs: [Event] publishes
 // messages to whoever subscribes and may drop some, [Control] asks one program a
 // question and gets an answer in time or an error. The packages below it are the
-// links: transport/inproc within a process, transport/udp between hosts. A
+// links: transport/inproc within a process, transport/unix between processes of a
+// host, transport/tcp and transport/udp between hosts; udp has no Control. A
 // knowledge base is attached to an Event with knowledge.Base.Attach.
 //
 //	link, err := udp.Multicast("239.255.0.1:4150", nil)
@@ -35,8 +36,10 @@ type Event interface {
 	// the link; should it not return, the others wait for a tenth of a second at
 	// most, once, and from then on it has a goroutine of its own.
 	// Where the link tells topics apart, each * in topic stands for any text, and
-	// messages are not published to topics with one. o may be nil. The errors are
-	// ErrClosed and ErrTopic.
+	// messages are not published to topics with one. Over connections a process
+	// subscribes to 4,096 topics at most, patterns save many. A panic of handle is
+	// not recovered. o may be nil. The errors are ErrClosed, ErrTopic and
+	// ErrSettings.
 	Subscribe(topic string, o *SubscribeOptions, handle func(*Message)) (Subscription, error)
 
 	// Ready waits until the topic has so many subscribers, and returns nil at

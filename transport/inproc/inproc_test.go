@@ -114,7 +114,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("Ready: %v", err)
 	}
 	panics := make(chan any, 2)
-	s, _ := e.Subscribe("t", nil, nil)
+	s, _ := e.Subscribe("t", nil, func(*transport.Message) {})
 	s.Close()
 	var sub transport.Subscription
 	ready := make(chan bool)

@@ -48,23 +48,29 @@ type Credentials struct{ PID, UID, GID int }
 // keeps a connection to each of peers. It makes them in the background, again and
 // again; Ready waits for those that matter. What is published goes to all peers
 // that subscribe to its topic, and to its own subscriptions. s may be nil.
-func NewEvent(listen string, peers []string, s *Settings) (*stream.Event, error) {
+func NewEvent(listen string, peers []string, s *Settings) (Event, error) {
 	l, n, err := open(listen, peers, s)
 	if err != nil {
-		return nil, err
+		return Event{}, err
 	}
-	return stream.NewEvent(n, l, peers, s.base()), nil
+	return Event{stream.NewEvent(n, l, peers, s.base())}, nil
 }
 
 // NewControl serves at listen, the path of a socket, unless it is "". The
 // targets of its calls are paths as well. s may be nil.
-func NewControl(listen string, s *Settings) (*stream.Control, error) {
+func NewControl(listen string, s *Settings) (Control, error) {
 	l, n, err := open(listen, nil, s)
 	if err != nil {
-		return nil, err
+		return Control{}, err
 	}
-	return stream.NewControl(n, l, s.base()), nil
+	return Control{stream.NewControl(n, l, s.base())}, nil
 }
+
+// Event is a [transport.Event] over unix sockets.
+type Event struct{ *stream.Event }
+
+// Control is a [transport.Control] over unix sockets.
+type Control struct{ *stream.Control }
 
 func (s *Settings) base() transport.Settings {
 	if s == nil {

@@ -251,6 +251,9 @@ func CheckSubscribe(topic string) error {
 
 // Subscribe adds a subscription.
 func (h *Hub) Subscribe(topic string, o *transport.SubscribeOptions, handle func(*transport.Message)) (transport.Subscription, error) {
+	if handle == nil {
+		return nil, fmt.Errorf("subscribing to topic %.40q without a handler: %w", topic, transport.ErrSettings)
+	}
 	depth, policy := transport.DefaultDepth, transport.DropOldest
 	if o != nil {
 		if o.Depth < 0 || o.Depth > transport.MaxDepth {

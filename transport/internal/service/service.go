@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -123,6 +122,9 @@ func (t *Table) Serve(method string, o *transport.ServeOptions, handle transport
 	}
 	if err := CheckMethod(method); err != nil {
 		return nil, err
+	}
+	if handle == nil {
+		return nil, fmt.Errorf("serving method %q without a handler: %w", method, transport.ErrSettings)
 	}
 	s.jobs = make(chan *Job, s.workers*Classes)
 	t.mu.Lock()
@@ -345,7 +347,7 @@ func (s *service) run(j *Job, class int) {
 	defer func() {
 		if !returned {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("handler panicked: %v\n%s", p, debug.Stack())
+				err = fmt.Errorf("handler panicked: %v", p)
 			} else {
 				err = errors.New("handler ended its goroutine")
 			}

@@ -38,7 +38,7 @@ func newCaller(c *Control, conn net.Conn, window int) *caller {
 		writer: newWriter(conn, queued, piece), control: c, window: window, pending: map[uint64]*call{},
 		responses: responses{r: bufio.NewReaderSize(conn, ahead)}, turn: keeping, wanted: make(chan struct{}, 1),
 	}
-	to.stalled = stalled
+	to.stalled = c.stalled
 	return to
 }
 

@@ -25,7 +25,7 @@ const (
 	kernel     = 96 << 10         // bytes of the socket's buffers: what is in them cannot be overtaken
 	ahead      = 4 << 10          // bytes that are read ahead; parts are read to where they belong
 	piece      = 128 << 10        // bytes that are written at once
-	stalled    = 10 * time.Second // for a piece
+	stalled    = 10 * time.Second // for a piece, and for the rest of a request
 )
 
 // Control is a transport.Control over connections: one to each target for each
@@ -37,6 +37,7 @@ type Control struct {
 	session  uint64
 	accepted *acceptor
 	held     atomic.Int64 // bytes of requests that are received or handled
+	stalled  time.Duration
 	stop     context.Context
 	cancel   context.CancelFunc
 
@@ -52,7 +53,7 @@ type Control struct {
 // NewControl returns a Control that serves whoever connects to listener, unless
 // it is nil.
 func NewControl(n *Network, listener net.Listener, s transport.Settings) *Control {
-	c := &Control{network: n, session: rand.Uint64() | 1, targets: map[string]*target{}}
+	c := &Control{network: n, session: rand.Uint64() | 1, stalled: stalled, targets: map[string]*target{}}
 	c.services.Counters = &c.counters
 	c.stop, c.cancel = context.WithCancel(context.Background())
 	c.accepted = accept(listener, n, func(d transport.Drop) { c.counters.Drop(d, 1) }, c.serve)
@@ -106,20 +107,27 @@ func (c *Control) Call(ctx context.Context, to, method string, request []byte, o
 	c.counters.Pending.Add(1)
 	defer c.counters.Pending.Add(-1)
 	l := &t.lines[service.Class(o.Priority)]
+	var broke error // what the connection broke with
 	for {
 		var response []byte
 		caller, err := l.get(ctx)
+		again := broke != nil
 		if err == nil {
 			response, err = caller.call(ctx, method, request)
+			again = true
 		}
 		switch {
 		case err == nil:
 			return response, nil
-		case !errors.Is(err, transport.ErrUnreachable) || !o.Idempotent:
+		case errors.Is(err, transport.ErrUnreachable) && o.Idempotent && again:
+			broke = err
+		case broke != nil && ctx.Err() != nil:
+			return nil, named(fmt.Errorf("%w: %w", service.ContextError(ctx), broke), to, method)
+		default:
 			return nil, named(err, to, method)
 		}
 		if !sleep(min(firstBackoff, time.Until(l.again())), ctx.Done()) {
-			return nil, service.ContextError(ctx)
+			return nil, named(fmt.Errorf("%w: %w", service.ContextError(ctx), broke), to, method)
 		}
 	}
 }

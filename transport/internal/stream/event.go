@@ -22,7 +22,7 @@ const MaxMessage = 16 << 20
 
 // The bounds of an Event.
 const (
-	maxSubscriptions = 4096    // of one peer
+	maxSubscriptions = 4096    // topics of one peer
 	maxCounted       = 4096    // topics of one session whose counts are remembered
 	maxSessions      = 4096    // sessions that are remembered
 	minQueued        = 1 << 20 // bytes that wait for one peer, at least
@@ -454,12 +454,15 @@ func (e *Event) Subscribe(topic string, o *transport.SubscribeOptions, handle fu
 	if err := hub.CheckSubscribe(topic); err != nil {
 		return nil, err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mine[topic] == 0 && len(e.mine) >= maxSubscriptions {
+		return nil, fmt.Errorf("topic %.40q would be number %d, at most %d are allowed: %w", topic, len(e.mine)+1, maxSubscriptions, transport.ErrTopic)
+	}
 	s, err := e.hub.Subscribe(topic, o, handle)
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.closed {
 		return s, nil // and the hub closes it
 	}

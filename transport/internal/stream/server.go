@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -31,7 +32,9 @@ type job struct {
 	service.Job
 	s         *server
 	id        uint64
-	size      int
+	size      int  // announced
+	held      int  // bytes that count for Control.held
+	partial   bool // not all of it was there at once
 	submitted bool
 }
 
@@ -52,11 +55,13 @@ func (c *Control) serve(conn net.Conn) {
 			writer: newWriter(conn, queued, piece), control: c, source: source,
 			priority: transport.Background + transport.Priority(theirs.class), open: map[uint64]*job{},
 		}
-		s.stalled = stalled
+		s.stalled = c.stalled
 		c.counters.Peers.Add(1)
 		var writing sync.WaitGroup
 		writing.Go(s.run)
-		err = s.read()
+		if err = s.read(); errors.Is(err, os.ErrDeadlineExceeded) {
+			err = malformed("nothing more of a request for %v", s.stalled)
+		}
 		s.close()
 		s.leave()
 		writing.Wait()
@@ -84,7 +89,7 @@ func (s *server) leave() {
 
 // release gives back what a job holds. The job is not used after it.
 func (s *server) release(j *job) {
-	s.control.held.Add(-int64(j.size))
+	s.control.held.Add(-int64(j.held))
 	payload := j.Payload[:0]
 	if cap(payload) > keep {
 		payload = nil
@@ -97,8 +102,10 @@ func (s *server) release(j *job) {
 // requests is a connection that requests are read from.
 type requests struct {
 	*server
-	r    *bufio.Reader
-	head []byte
+	r        *bufio.Reader
+	head     []byte
+	expected int  // requests of which more is to come
+	timed    bool // the connection has a read deadline
 }
 
 // read takes requests until the connection ends.
@@ -155,21 +162,9 @@ func (s *requests) begin(reader *hub.Reader, body int) error {
 		refuse = statusMethod
 	case full:
 		refuse = statusBusy
-	default:
-		if s.control.held.Add(int64(size)) > maxHeld {
-			s.control.held.Add(-int64(size))
-			refuse = statusBusy
-		}
 	}
 	if refuse != statusOK {
-		if refuse == statusBusy {
-			s.control.counters.Drop(transport.DropBusy, 1)
-		}
-		if _, err := r.Discard(part); err != nil {
-			return err
-		}
-		s.respond(id, refuse, nil)
-		return nil
+		return s.refuse(id, refuse, part)
 	}
 	j := jobs.Get().(*job)
 	j.s, j.id, j.size = s.server, id, size
@@ -178,13 +173,55 @@ func (s *requests) begin(reader *hub.Reader, body int) error {
 	if left > 0 {
 		j.Deadline = time.Now().Add(time.Duration(min(left, uint64(maxTime.Microseconds()))) * time.Microsecond)
 	}
-	if cap(j.Payload) < min(size, stage) {
-		j.Payload = make([]byte, 0, min(size, stage))
-	}
 	s.mu.Lock()
 	s.open[id] = j
 	s.mu.Unlock()
 	return s.more(reader, j, part)
+}
+
+// refuse answers a request without its payload, of which so many bytes follow in
+// this frame.
+func (s *requests) refuse(id uint64, status byte, part int) error {
+	if status == statusBusy {
+		s.control.counters.Drop(transport.DropBusy, 1)
+	}
+	if _, err := s.r.Discard(part); err != nil {
+		return err
+	}
+	s.respond(id, status, nil)
+	return nil
+}
+
+// expect notes that more or fewer requests are to be continued. If there are any,
+// something must come in time.
+func (s *requests) expect(more int) {
+	s.expected += more
+	switch {
+	case s.expected > 0:
+		s.timed = true
+		s.conn.SetReadDeadline(time.Now().Add(s.stalled))
+	case s.timed:
+		s.timed = false
+		s.conn.SetReadDeadline(time.Time{})
+	}
+}
+
+// hold makes room for so many bytes of a request, and for some more of what was
+// announced. It returns false if there is none.
+func (s *requests) hold(j *job, bytes int) bool {
+	if bytes <= j.held {
+		return true
+	}
+	size := min(j.size, max(stage, 8*bytes))
+	if s.control.held.Add(int64(size-j.held)) > maxHeld {
+		s.control.held.Add(int64(j.held - size))
+		return false
+	}
+	j.held = size
+	if cap(j.Payload) < size {
+		j.Payload = append(make([]byte, 0, size), j.Payload...)
+	}
+	return true
 }
 
 // maxTime is the longest time a caller can leave.
@@ -211,8 +248,34 @@ func (s *requests) part(reader *hub.Reader, body int) error {
 
 // more reads a part of a request, and submits it when it is complete.
 func (s *requests) more(reader *hub.Reader, j *job, part int) (err error) {
-	if j.Payload, err = receive(s.r, j.Payload, part, j.size); err != nil || len(j.Payload) < j.size {
+	if len(j.Payload)+part > j.size {
+		return malformed("%d bytes more than announced", len(j.Payload)+part-j.size)
+	}
+	if !s.hold(j, len(j.Payload)+part) {
+		s.mu.Lock()
+		delete(s.open, j.id)
+		s.mu.Unlock()
+		id := j.id
+		if j.partial {
+			s.expect(-1)
+		}
+		s.release(j)
+		return s.refuse(id, statusBusy, part)
+	}
+	if j.Payload, err = receive(s.r, j.Payload, part, j.size); err != nil {
 		return err
+	}
+	if len(j.Payload) < j.size {
+		if j.partial {
+			s.expect(0)
+		} else {
+			j.partial = true
+			s.expect(1)
+		}
+		return nil
+	}
+	if j.partial {
+		s.expect(-1)
 	}
 	s.mu.Lock()
 	j.submitted = true
@@ -237,6 +300,7 @@ func (s *requests) cancelled(body int) error {
 		if j.submitted {
 			j.Leave()
 		} else {
+			s.expect(-1)
 			delete(s.open, id)
 			s.release(j)
 		}
