@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -14,6 +15,8 @@ import (
 // are those of Base, take a context, and go over the network each time. It may be
 // used by many goroutines. Beside the errors of Base they return those of
 // transport.Control.Call, and ErrAccess for what the other side does not allow.
+// What only reads is sent again, until the context ends, if the connection breaks
+// after it was sent.
 type Remote struct {
 	control transport.Control
 	target  string
@@ -29,6 +32,9 @@ func Dial(c transport.Control, target string) *Remote { return &Remote{control: 
 // call calls a method and returns its response without the status.
 func (r *Remote) call(ctx context.Context, method string, request []byte, idempotent bool) ([]byte, error) {
 	response, err := r.control.Call(ctx, r.target, method, request, &transport.CallOptions{Priority: r.Priority, Idempotent: idempotent})
+	if errors.Is(err, transport.ErrTimeout) {
+		return nil, &remoteError{err.Error(), errors.Join(err, ErrTimeout)}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +51,7 @@ func (r *Remote) call(ctx context.Context, method string, request []byte, idempo
 	return nil, &transport.RemoteError{Target: r.target, Method: method, Message: string(text)}
 }
 
-// remoteError is an error of the other base, with its text.
+// remoteError is an error of a call or of the other base, with its text.
 type remoteError struct {
 	text string
 	is   error

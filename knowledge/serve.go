@@ -34,8 +34,9 @@ type Rules struct {
 	// the program. It runs on many goroutines, and not under the lock.
 	Allow func(source, method, name string) bool
 
-	MaxSteps uint64 // of a program or an expression; 0 is 1,000,000
-	Waits    int    // waits at the same time for each priority; 0 is 64
+	MaxSteps uint64        // of a program or an expression; 0 is 1,000,000
+	MaxTime  time.Duration // the same, while the lock is held; 0 is 100 ms, at most a minute
+	Waits    int           // waits at the same time for each priority, at most 1,024; 0 is 64. One more waits for its turn
 }
 
 // The methods of a base.
@@ -50,6 +51,8 @@ const (
 // The defaults of Rules.
 const (
 	defaultRemoteSteps = 1_000_000
+	defaultRemoteTime  = 100 * time.Millisecond
+	maxRemoteTime      = time.Minute
 	defaultWaits       = 64
 )
 
@@ -95,6 +98,12 @@ func (b *Base) Serve(c transport.Control, r *Rules) (transport.Service, error) {
 	if s.rules.MaxSteps == 0 {
 		s.rules.MaxSteps = defaultRemoteSteps
 	}
+	switch {
+	case s.rules.MaxTime < 0 || s.rules.MaxTime > maxRemoteTime:
+		return nil, fmt.Errorf("knowledge.Rules.MaxTime is %v, allowed is 0 to %v: %w", s.rules.MaxTime, maxRemoteTime, transport.ErrSettings)
+	case s.rules.MaxTime == 0:
+		s.rules.MaxTime = defaultRemoteTime
+	}
 	waits := s.rules.Waits
 	if waits == 0 {
 		waits = defaultWaits
@@ -108,7 +117,7 @@ func (b *Base) Serve(c transport.Control, r *Rules) (transport.Service, error) {
 		{methodSet, nil, s.set},
 		{methodSnapshot, nil, s.snapshot},
 		{methodEvaluate, nil, s.evaluate},
-		{methodWait, &transport.ServeOptions{Workers: waits}, s.wait},
+		{methodWait, &transport.ServeOptions{Workers: waits, Queue: 1}, s.wait},
 	} {
 		one, err := c.Serve(m.method, m.o, func(ctx context.Context, r *transport.Request) ([]byte, error) {
 			response, err := m.answer(ctx, r)
@@ -247,7 +256,7 @@ func (s *service) evaluate(ctx context.Context, r *transport.Request) ([]byte, e
 	if err := s.may(r, []string{"", "."}, src); err != nil {
 		return nil, err
 	}
-	v, err := s.b.EvaluateContext(ctx, src, &EvalSettings{MaxSteps: s.rules.MaxSteps})
+	v, err := s.b.EvaluateContext(ctx, src, &EvalSettings{MaxSteps: s.rules.MaxSteps, MaxTime: s.rules.MaxTime})
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +278,7 @@ func (s *service) wait(ctx context.Context, r *transport.Request) ([]byte, error
 	if !s.rules.Evaluate && !e.Pure() {
 		return nil, fmt.Errorf("waiting with effects: %w", ErrAccess)
 	}
-	v, err := e.Wait(ctx, &WaitSettings{EvalSettings: EvalSettings{MaxSteps: s.rules.MaxSteps}})
+	v, err := e.Wait(ctx, &WaitSettings{EvalSettings: EvalSettings{MaxSteps: s.rules.MaxSteps, MaxTime: s.rules.MaxTime}})
 	if err != nil {
 		return nil, err
 	}
@@ -311,6 +320,11 @@ const snapshotPage = 4 << 20
 // whether there are more.
 func (s *service) snapshot(_ context.Context, r *transport.Request) ([]byte, error) {
 	prefix, after, err := snapshotRequest(r.Payload)
+	if err == nil && s.rules.Snapshot != nil && !slices.ContainsFunc(s.rules.Snapshot, func(p string) bool {
+		return strings.HasPrefix(prefix, p) || strings.HasPrefix(p, prefix)
+	}) {
+		err = fmt.Errorf("%s of %q by %s: %w", r.Method, clipName(prefix), r.Source, ErrAccess)
+	}
 	if err == nil && s.rules.Allow != nil && !s.rules.Allow(r.Source, r.Method, prefix) {
 		err = fmt.Errorf("%s of %q by %s: %w", r.Method, clipName(prefix), r.Source, ErrAccess)
 	}

@@ -90,7 +90,7 @@ func TestRemote(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := r.Wait(short, "never"); !errors.Is(err, transport.ErrTimeout) {
+	if _, err := r.Wait(short, "never"); !errors.Is(err, transport.ErrTimeout) || !errors.Is(err, knowledge.ErrTimeout) {
 		t.Errorf("wait for what does not come: %v", err)
 	}
 	kb.Close()
@@ -100,7 +100,7 @@ func TestRemote(t *testing.T) {
 }
 
 func TestRemoteErrors(t *testing.T) {
-	kb := knowledge.New()
+	kb := knowledge.New(knowledge.WithSleep())
 	defer kb.Close()
 	kb.SetQuality("q", 5)
 	kb.Set("q", karl.Int(1))
@@ -119,6 +119,7 @@ func TestRemoteErrors(t *testing.T) {
 		{r.Set(ctx, "q", karl.Int(1)), knowledge.ErrQuality, "quality"},
 		{evaluate(".i[0->1000000) (++x)"), knowledge.ErrLimit, "1000 steps"},
 		{evaluate("f(1)"), knowledge.ErrUndefined, "1:1"},
+		{evaluate("#sleep(30)"), knowledge.ErrLimit, "100ms"},
 	} {
 		if !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("got %v, want %v with %q", c.err, c.want, c.text)
@@ -127,6 +128,11 @@ func TestRemoteErrors(t *testing.T) {
 	var remote *transport.RemoteError
 	if err := evaluate("1 +"); !errors.As(err, &remote) || !strings.Contains(remote.Message, "1:") {
 		t.Errorf("a fault in the text: %v", err)
+	}
+	for _, d := range []time.Duration{-1, 2 * time.Minute} {
+		if _, err := kb.Serve(nil, &knowledge.Rules{MaxTime: d}); !errors.Is(err, transport.ErrSettings) {
+			t.Errorf("MaxTime %v: %v", d, err)
+		}
 	}
 	null := knowledge.New(knowledge.WithNullLock())
 	if _, err := null.Serve(nil, nil); !errors.Is(err, knowledge.ErrNullLock) {
@@ -172,6 +178,10 @@ func TestRemoteRules(t *testing.T) {
 			}
 			_, err := to.Evaluate(ctx, "a")
 			got = append(got, verdict(err))
+			other := knowledge.New()
+			defer other.Close()
+			_, err = other.Join(ctx, to, "b")
+			got = append(got, verdict(err))
 			for u, err := range to.All(ctx, "") {
 				if err != nil {
 					t.Fatal(err)
@@ -179,9 +189,9 @@ func TestRemoteRules(t *testing.T) {
 				got = append(got, u.Name)
 			}
 			want := map[string]string{
-				"nil":  "yes yes yes yes yes yes no no no no | yes yes no no no no no no | no | a a1 asked b",
-				"some": "yes no no no no no yes no no no | yes no no no no no no no | no | a a1 asked",
-				"all":  "yes yes yes yes yes yes yes yes yes yes | yes yes yes yes yes yes 1:1 yes | yes | a a1 asked b",
+				"nil":  "yes yes yes yes yes yes no no no no | yes yes no no no no no no | no | yes | a a1 asked b",
+				"some": "yes no no no no no yes no no no | yes no no no no no no no | no | no | a a1 asked",
+				"all":  "yes yes yes yes yes yes yes yes yes yes | yes yes yes yes yes yes 1:1 yes | yes | yes | a a1 asked b",
 			}[name]
 			fields := strings.Fields(strings.ReplaceAll(want, "|", ""))
 			if len(fields) != len(got) {
@@ -193,6 +203,28 @@ func TestRemoteRules(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRemoteWaits waits more often than the rules allow.
+func TestRemoteWaits(t *testing.T) {
+	kb := knowledge.New()
+	defer kb.Close()
+	ctx, r := soon(t), remote(t, kb, &knowledge.Rules{Waits: 4})
+	results := make(chan error, 50)
+	for range cap(results) {
+		go func() { _, err := r.Wait(ctx, "go"); results <- err }()
+	}
+	for range cap(results) - 5 {
+		if err := <-results; !errors.Is(err, transport.ErrBusy) {
+			t.Errorf("got %v", err)
+		}
+	}
+	kb.Set("go", karl.Int(1))
+	for range 5 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

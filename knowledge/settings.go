@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/madara-go/madara/karl"
@@ -14,16 +15,17 @@ import (
 // MADARA knows it as EvalSettings, KnowledgeUpdateSettings and
 // KnowledgeReferenceSettings.
 type EvalSettings struct {
-	Delay      bool   // do not send what changed (delay_sending_modifieds)
-	LocalOnly  bool   // do not mark what changes to be sent (treat_globals_as_locals)
-	SendLocals bool   // mark local variables too; they still never leave the base (treat_locals_as_globals)
-	Overwrite  bool   // write over values of higher quality (always_overwrite)
-	Strict     bool   // reading a variable that is not set is an error (exception_on_unitialized)
-	NoSignal   bool   // wake no waiter (signal_changes)
-	NoTrack    bool   // leave changes out of the next difference checkpoint (track_local_changes)
-	MaxSteps   uint64 // statements, loop turns and calls before ErrLimit; 0 is no limit
-	Before     string // statement to expand and print before the evaluation (pre_print_statement)
-	After      string // the same after it (post_print_statement)
+	Delay      bool          // do not send what changed (delay_sending_modifieds)
+	LocalOnly  bool          // do not mark what changes to be sent (treat_globals_as_locals)
+	SendLocals bool          // mark local variables too; they still never leave the base (treat_locals_as_globals)
+	Overwrite  bool          // write over values of higher quality (always_overwrite)
+	Strict     bool          // reading a variable that is not set is an error (exception_on_unitialized)
+	NoSignal   bool          // wake no waiter (signal_changes)
+	NoTrack    bool          // leave changes out of the next difference checkpoint (track_local_changes)
+	MaxSteps   uint64        // statements, loop turns and calls before ErrLimit; 0 is no limit
+	MaxTime    time.Duration // how long the program may take and hold the lock before ErrLimit; 0 is no limit
+	Before     string        // statement to expand and print before the evaluation (pre_print_statement)
+	After      string        // the same after it (post_print_statement)
 
 	// SendOnly, unless empty, names the only variables to be sent; the others
 	// stay marked (send_list).
@@ -83,6 +85,14 @@ func (s *EvalSettings) run(env *eval.Env, p *eval.Program, ctx context.Context) 
 	}
 	if ctx != nil && ctx.Done() == nil {
 		ctx = nil
+	}
+	if s != nil && s.MaxTime != 0 {
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		within, cancel := context.WithTimeoutCause(ctx, s.MaxTime, fmt.Errorf("the program took longer than %v: %w", s.MaxTime, ErrLimit))
+		defer cancel()
+		ctx = within
 	}
 	if ctx == nil && steps == 0 {
 		return env.Run(p, mode)

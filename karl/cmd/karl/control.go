@@ -41,7 +41,7 @@ func openControl(flag, address string, serve bool) (control transport.Control, e
 // remote is the flags of what talks to a knowledge base elsewhere.
 type remote struct {
 	Control string         `required:"" placeholder:"ADDR" help:"Where a knowledge base serves (karl run --serve): the path of a socket, with a slash in it, or HOST:PORT of this host."`
-	Within  *time.Duration `placeholder:"TIME" help:"Time to wait for the answer; the default is 5s."`
+	Within  *time.Duration `placeholder:"TIME" help:"Time to wait for a program that serves there, and its answer. The default is 5s for the answer of one that is there."`
 }
 
 func (r *remote) check() error { return positive(map[string]*time.Duration{"--within": r.Within}) }
@@ -62,13 +62,17 @@ func (r *remote) dial(p *process, use func(ctx context.Context, kb *knowledge.Re
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	err = use(ctx, knowledge.Dial(control, r.Control))
+	kb := knowledge.Dial(control, r.Control)
+	if r.Within != nil {
+		appear(ctx, kb)
+	}
+	err = use(ctx, kb)
 	var f *failure
 	var remote *transport.RemoteError
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
-	case errors.Is(err, transport.ErrTimeout):
+	case errors.Is(err, transport.ErrTimeout) && !errors.Is(err, transport.ErrUnreachable):
 		return failf(exitIO, "%s: no answer within %v", r.Control, within)
 	case errors.As(err, &remote):
 		return failf(exitEvaluate, "%s: %s", r.Control, remote.Message)
@@ -76,6 +80,21 @@ func (r *remote) dial(p *process, use func(ctx context.Context, kb *knowledge.Re
 		return fail(exitIO, err)
 	}
 	return fail(exitEvaluate, err)
+}
+
+// appear waits for somebody who serves.
+func appear(ctx context.Context, kb *knowledge.Remote) {
+	for {
+		_, err := kb.Get(ctx, "any")
+		if !errors.Is(err, transport.ErrUnreachable) || errors.Is(err, transport.ErrSettings) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 type getCmd struct {

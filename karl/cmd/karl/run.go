@@ -27,7 +27,7 @@ func (c *runCmd) Help() string {
 
 With --udp, --peer or --multicast the knowledge base shares its variables with the peers, and asks those that are there for what they know: what the programs change is sent after each evaluation, and what arrives is there for the next one. Names that start with . stay here. --for keeps a program that runs once on the network for that time, so that peers that come later are told.
 
-With --serve others use the variables while the program runs: karl get, karl set, and with --serve-evaluate karl eval --control. A socket by path is for processes of the same user. --for or --every keeps a program running that would end.
+With --serve others use the variables while the program runs: karl get, karl set, and with --serve-evaluate karl eval --control. A socket by path is for processes of the same user. A program that runs once stays there for them until --for, --until or an interrupt ends it.
 
 Times are written as 100ms, 2.5s, 1m30s. The first line of a file may be #!/usr/bin/env -S karl run`
 }
@@ -76,7 +76,7 @@ func (c *runCmd) run(s *session) error {
 
 	ctx, stop := s.interruptible()
 	defer stop()
-	l := loop{s: s, start: time.Now()}
+	l := loop{s: s, start: time.Now(), serves: c.Serve != ""}
 	if c.For != nil {
 		l.end = *c.For
 		var cancel context.CancelFunc
@@ -159,6 +159,7 @@ type loop struct {
 	start  time.Time
 	period time.Duration // 0: once
 	end    time.Duration // 0: none
+	serves bool          // others write variables
 }
 
 // run returns nil when the programs have run, once or until l.until is true. If
@@ -211,17 +212,17 @@ func (l *loop) sleep(ctx context.Context, until time.Duration) error {
 	}
 }
 
-// wait waits for --until, or on a network for --for. Without a network one that
-// depends on variables alone is waited for only as long as the user said, because
-// nobody else writes variables.
+// wait waits for --until, or among others for --for. An --until that depends on
+// variables alone is waited for only as long as the user said where nobody else
+// writes variables.
 func (l *loop) wait(ctx context.Context) error {
 	if l.until == nil {
-		if l.s.net != nil && l.end > 0 {
+		if l.serves || l.s.net != nil && l.end > 0 {
 			<-ctx.Done()
 		}
 		return nil
 	}
-	if l.end == 0 && l.until.Pure() && l.s.net == nil {
+	if l.end == 0 && l.until.Pure() && l.s.net == nil && !l.serves {
 		v, err := l.s.evaluate(ctx, l.until, l.s.evalSettings())
 		if err == nil && !v.IsTrue() {
 			return failf(exitUnreached, "--until is not true, and nothing can change that: add --every")
