@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,6 +101,51 @@ func TestCallEchoes(t *testing.T) {
 			t.Errorf("server: %v", s)
 		}
 	})
+}
+
+// TestPayloadLimits gives both ends another limit than the default, and than each
+// other.
+func TestPayloadLimits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	open := func(listen string, limit int) transport.Control {
+		return must(unix.NewControl(listen, &unix.Settings{Settings: transport.Settings{MaxPayload: limit}}))
+	}
+	client, server := open("", 1000), open(path, 100_000)
+	defer client.Close()
+	defer server.Close()
+	wide := open("", transport.MaxPayloadSize)
+	defer wide.Close()
+	serve(t, server, "zeros", nil, func(_ context.Context, r *transport.Request) ([]byte, error) {
+		n, err := strconv.Atoi(string(bytes.TrimRight(r.Payload, "\x00")))
+		return make([]byte, n), err
+	})
+	for _, c := range []struct {
+		from          transport.Control
+		request, size int
+		want          error
+	}{
+		{client, 1000, 1000, nil},
+		{client, 1001, 1, transport.ErrTooLarge},
+		{client, 10, 1001, transport.ErrTooLarge},
+		{client, 10, 100_000, transport.ErrTooLarge},
+		{client, 10, 100_001, transport.ErrTooLarge},
+		{client, 10, 1000, nil}, // over the same connection
+		{wide, 100_000, 100_000, nil},
+		{wide, 100_001, 1, transport.ErrTooLarge},
+		{wide, 10, 100_001, transport.ErrTooLarge},
+	} {
+		request := append(strconv.AppendInt(nil, int64(c.size), 10), make([]byte, c.request)...)[:c.request]
+		got, err := c.from.Call(deadline(t), path, "zeros", request, nil)
+		if !errors.Is(err, c.want) || err == nil && len(got) != c.size {
+			t.Errorf("%d bytes to be answered with %d: %d, %v", c.request, c.size, len(got), err)
+		}
+	}
+	if n := client.Stats().Peers; n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	if _, err := tcp.NewControl("", &tcp.Settings{Settings: transport.Settings{MaxPayload: transport.MaxPayloadSize + 1}}); !errors.Is(err, transport.ErrSettings) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestCallsTogether(t *testing.T) {

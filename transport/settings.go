@@ -25,6 +25,10 @@ type Settings struct {
 	// that is the most. Received ones may always have that.
 	MaxDatagram int
 
+	// MaxPayload is the longest request or response of a Control, in bytes; 0 is
+	// 64 MiB. At most 256 MiB.
+	MaxPayload int
+
 	// MaxSendRate bounds the datagrams sent per second; those above it are
 	// dropped and counted. 0 is no limit (max_send_hertz, which waits).
 	MaxSendRate float64
@@ -44,6 +48,8 @@ const (
 	DefaultBuffer   = 500_000
 	MaxBuffer       = 256 << 20
 	MaxDatagramSize = 65_507
+	DefaultPayload  = 64 << 20
+	MaxPayloadSize  = 256 << 20
 	minDatagramSize = 512
 )
 
@@ -68,6 +74,8 @@ func (s *Settings) Validate() error {
 		return bad("WriteBuffer", s.WriteBuffer, fmt.Sprint("0 to ", MaxBuffer))
 	case s.MaxDatagram != 0 && (s.MaxDatagram < minDatagramSize+overhead || s.MaxDatagram > MaxDatagramSize):
 		return bad("MaxDatagram", s.MaxDatagram, fmt.Sprintf("0, or %d to %d", minDatagramSize+overhead, MaxDatagramSize))
+	case s.MaxPayload < 0 || s.MaxPayload > MaxPayloadSize:
+		return bad("MaxPayload", s.MaxPayload, fmt.Sprint("0 to ", MaxPayloadSize))
 	case !(s.MaxSendRate >= 0):
 		return bad("MaxSendRate", s.MaxSendRate, "0 and above")
 	case s.Pacing < 0 || s.Pacing > time.Second:
@@ -93,6 +101,9 @@ func (s *Settings) WithDefaults() Settings {
 	}
 	if d.MaxDatagram == 0 {
 		d.MaxDatagram = MaxDatagramSize
+	}
+	if d.MaxPayload == 0 {
+		d.MaxPayload = DefaultPayload
 	}
 	return d
 }

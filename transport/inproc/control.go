@@ -20,6 +20,7 @@ type control struct {
 	counters hub.Counters
 	services service.Table
 	calls    sync.WaitGroup
+	max      int // bytes of a request or response
 
 	mu     sync.Mutex
 	closed chan struct{}
@@ -28,13 +29,13 @@ type control struct {
 
 // OpenControl returns a Control of the network, which the others call by its
 // name. Requests and responses are copied once each. The error is ErrSettings for
-// a name that is empty or taken. Nothing of the settings, which may be nil, is
+// a name that is empty or taken. Of the settings, which may be nil, MaxPayload is
 // used.
 func (n *Network) OpenControl(name string, s *transport.Settings) (transport.Control, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	c := &control{network: n, name: name, source: "inproc:" + name, closed: make(chan struct{})}
+	c := &control{network: n, name: name, source: "inproc:" + name, closed: make(chan struct{}), max: s.WithDefaults().MaxPayload}
 	c.services.Counters = &c.counters
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +81,7 @@ func (c *control) Call(ctx context.Context, to, method string, request []byte, o
 	if o == nil {
 		o = &transport.CallOptions{}
 	}
-	if err := service.CheckCall(method, request, MaxPayload, o); err != nil {
+	if err := service.CheckCall(method, request, c.max, o); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -138,8 +139,8 @@ func (c *control) Call(ctx context.Context, to, method string, request []byte, o
 	k.Payload = payload
 	calls.Put(k)
 	switch {
-	case err == nil && len(response) > MaxPayload:
-		return nil, fmt.Errorf("%s of %s: a response of %d bytes, at most %d are allowed: %w", method, to, len(response), MaxPayload, transport.ErrTooLarge)
+	case err == nil && len(response) > c.max:
+		return nil, fmt.Errorf("%s of %s: a response of %d bytes, at most %d are allowed: %w", method, to, len(response), c.max, transport.ErrTooLarge)
 	case err == nil:
 		c.counters.Received(len(response))
 		target.counters.Sent(len(response))
@@ -164,7 +165,7 @@ func (c *control) isClosed() bool {
 	return c.ended
 }
 
-func (c *control) MaxPayload() int        { return MaxPayload }
+func (c *control) MaxPayload() int        { return c.max }
 func (c *control) Stats() transport.Stats { return c.counters.Stats() }
 
 func (c *control) Close() error {

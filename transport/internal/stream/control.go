@@ -17,9 +17,8 @@ import (
 
 // The bounds of a Control.
 const (
-	maxPayload = 64 << 20  // bytes of a request or response
 	maxOpen    = 16_384    // requests of one connection that are not answered
-	maxHeld    = 256 << 20 // bytes of requests that are held at the same time
+	maxHeld    = 256 << 20 // bytes of requests that are held at the same time, if none may be so long
 	maxTargets = 1024
 	queued     = 1 << 20          // bytes that wait for one connection
 	kernel     = 96 << 10         // bytes of the socket's buffers: what is in them cannot be overtaken
@@ -38,6 +37,8 @@ type Control struct {
 	accepted *acceptor
 	held     atomic.Int64 // bytes of requests that are received or handled
 	stalled  time.Duration
+	max      int   // bytes of a request or response
+	room     int64 // for requests that are received or handled
 	stop     context.Context
 	cancel   context.CancelFunc
 
@@ -53,7 +54,7 @@ type Control struct {
 // NewControl returns a Control that serves whoever connects to listener, unless
 // it is nil.
 func NewControl(n *Network, listener net.Listener, s transport.Settings) *Control {
-	c := &Control{network: n, session: rand.Uint64() | 1, stalled: stalled, targets: map[string]*target{}}
+	c := &Control{network: n, session: rand.Uint64() | 1, stalled: stalled, max: s.MaxPayload, room: max(maxHeld, 2*int64(s.MaxPayload)), targets: map[string]*target{}}
 	c.services.Counters = &c.counters
 	c.stop, c.cancel = context.WithCancel(context.Background())
 	c.accepted = accept(listener, n, func(d transport.Drop) { c.counters.Drop(d, 1) }, c.serve)
@@ -66,7 +67,7 @@ func (c *Control) Serve(method string, o *transport.ServeOptions, handle transpo
 }
 
 // MaxPayload is transport.Control.MaxPayload.
-func (c *Control) MaxPayload() int { return maxPayload }
+func (c *Control) MaxPayload() int { return c.max }
 
 // Stats is transport.Control.Stats.
 func (c *Control) Stats() transport.Stats { return c.counters.Stats() }
@@ -93,7 +94,7 @@ func (c *Control) Call(ctx context.Context, to, method string, request []byte, o
 	if o == nil {
 		o = &transport.CallOptions{}
 	}
-	if err := service.CheckCall(method, request, maxPayload, o); err != nil {
+	if err := service.CheckCall(method, request, c.max, o); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {

@@ -73,7 +73,7 @@ func FuzzControl(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c := NewControl(anybody, nil, transport.Settings{})
+		c := NewControl(anybody, nil, (*transport.Settings)(nil).WithDefaults())
 		c.Serve("e", nil, func(_ context.Context, r *transport.Request) ([]byte, error) {
 			if len(r.Payload) > len(b) {
 				t.Error("more came out than in")
@@ -97,7 +97,7 @@ func FuzzResponse(f *testing.F) {
 		ours, theirs := net.Pipe()
 		network := *anybody
 		network.Dial = func(context.Context, string) (net.Conn, error) { return theirs, nil }
-		c := NewControl(&network, nil, transport.Settings{})
+		c := NewControl(&network, nil, (*transport.Settings)(nil).WithDefaults())
 		go io.Copy(io.Discard, ours)
 		go func() {
 			ours.SetWriteDeadline(time.Now().Add(10 * time.Second))

@@ -165,20 +165,24 @@ func (c *caller) frame() error {
 			return err
 		}
 	}
-	if len(k.response) < k.size {
-		return nil
+	if len(k.response) == k.size {
+		c.complete(k)
 	}
+	return nil
+}
+
+// complete gives a response to who waits for it.
+func (c *caller) complete(k *call) {
 	c.mu.Lock()
 	_, waits := c.pending[c.owner]
 	delete(c.pending, c.owner)
 	c.mu.Unlock()
 	if !waits {
 		c.control.counters.Drop(transport.DropLate, 1)
-		return nil
+		return
 	}
 	c.control.counters.Received(k.size)
 	k.done <- struct{}{}
-	return nil
 }
 
 // head takes the beginning of a frame, so that left and part say what follows.
@@ -215,10 +219,17 @@ func (c *caller) head() error {
 	case kind == kindContinue && k.response == nil:
 		return malformed("a response without its beginning")
 	case kind == kindResponse:
-		k.status, k.size = b[idSize], int(binary.BigEndian.Uint32(b[idSize+1:]))
-		if k.size > maxPayload || k.response != nil {
-			return malformed("a response of %d bytes, or a second one", k.size)
+		if k.response != nil {
+			return malformed("a second response")
 		}
+		size := binary.BigEndian.Uint32(b[idSize+1:])
+		if uint64(size) > uint64(c.control.max) { // the other end has another limit
+			k.status = statusTooLarge
+			c.complete(k)
+			k = nil
+			break
+		}
+		k.status, k.size = b[idSize], int(size)
 		k.response = make([]byte, 0, min(k.size, stage))
 	}
 	if k != nil {

@@ -19,7 +19,7 @@ func TestResponseInPieces(t *testing.T) {
 	ours, theirs := net.Pipe()
 	network := *anybody
 	network.Dial = func(context.Context, string) (net.Conn, error) { return theirs, nil }
-	c := NewControl(&network, nil, transport.Settings{})
+	c := NewControl(&network, nil, (*transport.Settings)(nil).WithDefaults())
 	defer c.Close()
 	defer ours.Close()
 	want := make([]byte, 3*chunk+17)

@@ -156,7 +156,7 @@ func (s *requests) begin(reader *hub.Reader, body int) error {
 	switch {
 	case twice:
 		return malformed("request %d came twice", id)
-	case size > maxPayload:
+	case size > s.control.max:
 		refuse = statusTooLarge
 	case method == "":
 		refuse = statusMethod
@@ -213,7 +213,7 @@ func (s *requests) hold(j *job, bytes int) bool {
 		return true
 	}
 	size := min(j.size, max(stage, 8*bytes))
-	if s.control.held.Add(int64(size-j.held)) > maxHeld {
+	if s.control.held.Add(int64(size-j.held)) > s.control.room {
 		s.control.held.Add(int64(j.held - size))
 		return false
 	}
@@ -314,7 +314,7 @@ func reply(sj *service.Job, response []byte, err error) {
 	s := j.s
 	status := byte(statusOK)
 	switch {
-	case err == nil && len(response) > maxPayload:
+	case err == nil && len(response) > s.control.max:
 		status, response = statusTooLarge, nil
 	case err == nil:
 	case errors.Is(err, transport.ErrBusy):

@@ -22,7 +22,7 @@ func announce(id uint64, size uint32) []byte {
 
 // TestAnnouncedRequests lets strangers announce much and send nothing.
 func TestAnnouncedRequests(t *testing.T) {
-	c := NewControl(anybody, nil, transport.Settings{})
+	c := NewControl(anybody, nil, (*transport.Settings)(nil).WithDefaults())
 	c.stalled = 300 * time.Millisecond
 	c.Serve("e", nil, func(_ context.Context, r *transport.Request) ([]byte, error) { return r.Payload[:1], nil })
 	defer c.Close()
@@ -39,9 +39,9 @@ func TestAnnouncedRequests(t *testing.T) {
 		go io.Copy(io.Discard, ours)
 		ours.Write(hello{session: 7}.append(nil, magicControl))
 		for id := range uint64(10) {
-			ours.Write(announce(id, maxPayload))
+			ours.Write(announce(id, transport.DefaultPayload))
 		}
-		ours.Write(announce(10, maxPayload)[:7]) // all before it was taken
+		ours.Write(announce(10, transport.DefaultPayload)[:7]) // all before it was taken
 	}
 	if held := c.held.Load(); held != 0 {
 		t.Errorf("%d bytes are held for what did not come", held)
@@ -85,11 +85,11 @@ func TestAnnouncedRequests(t *testing.T) {
 
 // TestFullOfRequests holds as much as may be and refuses what is more.
 func TestFullOfRequests(t *testing.T) {
-	c := NewControl(anybody, nil, transport.Settings{})
+	c := NewControl(anybody, nil, (*transport.Settings)(nil).WithDefaults())
 	defer c.Close()
 	c.held.Store(maxHeld - stage)
 	s := &requests{server: &server{control: c}}
-	a, b := &job{size: maxPayload}, &job{size: 100}
+	a, b := &job{size: transport.DefaultPayload}, &job{size: 100}
 	if !s.hold(a, 10) || a.held != stage {
 		t.Fatalf("%d bytes are held", a.held)
 	}
