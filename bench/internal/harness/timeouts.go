@@ -36,7 +36,7 @@ func (c *controlPeer) timeouts(ctx context.Context, plan Plan) (*Sent, error) {
 	s := newSent()
 	began := c.clock()
 	for _, method := range []string{methodNever, methodLate} {
-		c.timeoutCase(ctx, method, together) // the gateway's workers begin, which may be of this process
+		c.timeoutCase(ctx, method, 8*together) // all workers of the gateway begin, which may be of this process
 		s.Cases = append(s.Cases, c.timeoutCase(ctx, method, int64(c.a.Call.Timeouts)))
 	}
 	after := c.paced(ctx, Plan{Start: c.clock(), Period: plan.Period, Count: plan.Count})
