@@ -39,8 +39,8 @@ type Workload struct {
 // MaxCount is the largest number of messages.
 const MaxCount = 10_000_000
 
-// maxSkew bounds the memory for when each message came to each subscriber.
-const maxSkew = 2_000_000
+// MaxSkew bounds the memory for when each message came to each subscriber.
+const MaxSkew = 2_000_000
 
 // Lab is where runs take place.
 type Lab struct {
@@ -293,7 +293,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	clock := ClockNamed(l.clock)
 	plan := Plan{
 		Period: w.Period.Nanoseconds(), Warmup: w.Warmup, Count: w.Count,
-		WantSkew:    w.Subscribers > 1 && int64(w.Subscribers)*w.Count <= maxSkew,
+		WantSkew:    w.Subscribers > 1 && int64(w.Subscribers)*w.Count <= MaxSkew,
 		WantSamples: w.samples != nil,
 	}
 	if run.Sync != nil {

@@ -25,7 +25,8 @@ type Common struct {
 	Markdown      string        `placeholder:"FILE" help:"Write a table there."`
 	HTML          string        `name:"html" placeholder:"FILE" help:"Write a page with plots there, which needs nothing else."`
 	Compare       string        `placeholder:"FILE" help:"Compare with an older file of --json."`
-	Require       []string      `sep:"none" placeholder:"KARL" help:"Fail unless this holds of each case, as in 'p99 < 200 && dropped == 0'; times in microseconds. May be repeated."`
+	Require       []string      `sep:"none" placeholder:"KARL" help:"Fail unless this holds of each case, as in 'p99 < 200 && dropped == 0'; times in microseconds. May be repeated. --help-require lists what it may read."`
+	HelpRequire   helpRequire   `help:"List the figures for --require."`
 	FailOnWarning bool          `help:"Fail if the report has a warning; notes are none."`
 	NoBare        bool          `help:"Leave out the bare sockets beside."`
 }

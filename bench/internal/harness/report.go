@@ -135,6 +135,7 @@ type Cell struct {
 	pooled, schedule, cost, lag, penalised, skew, bare, floor *Distribution
 	period, first, count                                      int64
 	wall                                                      float64
+	withBulk                                                  bool // the case has bulk beside
 }
 
 // Subscriber is what one subscriber of the last round received.
@@ -148,7 +149,7 @@ type Subscriber struct {
 }
 
 func newCell(name string, w *Workload) *Cell {
-	c := &Cell{Case: name, Payload: w.Payload, Reply: w.Reply, Subscribers: w.Subscribers, Unit: "us", Kinds: map[string]int64{}, Drops: map[string]uint64{}, period: w.Period.Nanoseconds(), first: w.Warmup, count: w.Count}
+	c := &Cell{Case: name, Payload: w.Payload, Reply: w.Reply, Subscribers: w.Subscribers, Unit: "us", Kinds: map[string]int64{}, Drops: map[string]uint64{}, period: w.Period.Nanoseconds(), first: w.Warmup, count: w.Count, withBulk: w.Call.Bulk > 0}
 	for _, d := range []**Distribution{&c.pooled, &c.schedule, &c.cost, &c.lag, &c.penalised, &c.skew, &c.bare, &c.floor} {
 		*d = NewDistribution()
 	}
@@ -280,7 +281,9 @@ func (c *Cell) finish() {
 	}
 	var means, ratios []float64
 	for _, r := range c.Rounds {
-		means = append(means, r.Mean)
+		if r.Mean != 0 { // else it measured nothing
+			means = append(means, r.Mean)
+		}
 		if r.Ratio > 0 {
 			ratios = append(ratios, r.Ratio)
 		}

@@ -35,6 +35,7 @@ type Track struct {
 	Prepare     func() // unless nil, sets defaults that depend on other flags
 	Validate    func() error
 	Mode        func() string
+	Fans        func() bool // unless nil, whether there are cases whose fan-out skew is measured
 	Measure     func(context.Context, *Session) error
 }
 
@@ -90,7 +91,7 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 	if err := t.Validate(); err != nil {
 		return fail(err)
 	}
-	judges, err := newJudges(t.Common.Require)
+	judges, err := t.judges()
 	if err != nil {
 		return fail(err)
 	}
@@ -297,14 +298,19 @@ func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []stri
 	if r.Warnings == nil {
 		r.Warnings = []Warning{}
 	}
-	for _, c := range r.Results {
-		if len(c.Rounds) == 0 && c.Throughput == nil {
-			continue // it was not come to
-		}
-		for _, j := range judges {
+	for _, j := range judges {
+		judged := false
+		for _, c := range r.Results {
+			if !j.concerns(c) || len(c.Rounds) == 0 && c.Throughput == nil { // it was not come to
+				continue
+			}
+			judged = true
 			if ok, evidence := j.holds(c); !ok {
 				r.Verdict.Failed = append(r.Verdict.Failed, fmt.Sprintf("%s: %s does not hold: %s", c.Case, j.text, evidence))
 			}
+		}
+		if !judged {
+			r.Verdict.Failed = append(r.Verdict.Failed, j.text+" does not hold: no case was measured that it concerns")
 		}
 	}
 	if failOnWarning {

@@ -101,7 +101,7 @@ func TestThroughput(t *testing.T) {
 		if x.Unpaced.Count < 8000 {
 			t.Errorf("%s: a flood of %d messages", c.name, x.Unpaced.Count)
 		}
-		j, err := newJudges([]string{"rate > 0"})
+		j, err := trackOf("event", modeThroughput, &Common{Require: []string{"rate > 0"}}).judges()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func track() *harness.Track {
 	c := &cli{}
 	return &harness.Track{
 		Name: "event", Description: "Measure publish and subscribe.", Kinds: harness.Kinds, Transport: defaultTransport, Payload: "64",
-		Ends: [2]string{"the publisher", "the subscribers"}, CLI: c, Common: &c.Common, Validate: c.validate, Mode: func() string { return c.Mode }, Measure: c.measure,
+		Ends: [2]string{"the publisher", "the subscribers"}, CLI: c, Common: &c.Common, Validate: c.validate, Mode: func() string { return c.Mode }, Fans: c.fans, Measure: c.measure,
 	}
 }
 
@@ -98,6 +98,11 @@ func (c *cli) validate() error {
 		}
 	}
 	return nil
+}
+
+// fans reports whether there are cases whose fan-out skew is measured.
+func (c *cli) fans() bool {
+	return c.Mode != "rtt" && slices.ContainsFunc(c.Subscribers, func(n int) bool { return n > 1 && int64(n)*c.Count <= harness.MaxSkew })
 }
 
 // processes is how many processes so many subscribers share.

@@ -73,7 +73,11 @@ func (c *cli) measure(ctx context.Context, s *harness.Session) error {
 	var cells [arrangements]*harness.Cell
 	for i, name := range names {
 		if i != bulkAlone && (i != fifo || !c.NoBare) {
-			cells[i] = s.Cell(fmt.Sprintf("%s %s", c.Transport, name), &w)
+			x := w
+			if i != idle {
+				x.Call.Bulk = c.Bulk
+			}
+			cells[i] = s.Cell(fmt.Sprintf("%s %s", c.Transport, name), &x)
 		}
 	}
 	var tally harness.Contention
