@@ -127,7 +127,7 @@ func (c *caller) request(ctx context.Context, k *call, id uint64, method string,
 		return false
 	}
 	c.control.counters.Sent(len(request))
-	if len(request) > chunk {
+	if len(request) > stage {
 		c.keep() // as a refusal may come meanwhile
 	}
 	for request = request[len(part):]; len(request) > 0; request = request[len(part):] {

@@ -19,7 +19,7 @@ import (
 // at 1 kHz over a unix socket takes 1.5 times as long as over a bare one. So who
 // calls reads himself if nobody does, for a short while, and hands responses of
 // others to them. The keeper reads when that while is over, when others still
-// wait, while a long request is sent, and when nobody has called for some time,
+// wait, while a very long request is sent, and when nobody has called for some time,
 // to see the end of the connection.
 type turn uint8
 

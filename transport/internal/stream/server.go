@@ -104,8 +104,8 @@ type requests struct {
 	*server
 	r        *bufio.Reader
 	head     []byte
-	expected int  // requests of which more is to come
-	timed    bool // the connection has a read deadline
+	expected int       // requests of which more is to come
+	until    time.Time // the connection's read deadline, zero for none
 }
 
 // read takes requests until the connection ends.
@@ -196,13 +196,16 @@ func (s *requests) refuse(id uint64, status byte, part int) error {
 // something must come in time.
 func (s *requests) expect(more int) {
 	s.expected += more
-	switch {
-	case s.expected > 0:
-		s.timed = true
-		s.conn.SetReadDeadline(time.Now().Add(s.stalled))
-	case s.timed:
-		s.timed = false
-		s.conn.SetReadDeadline(time.Time{})
+	if s.expected == 0 {
+		if !s.until.IsZero() {
+			s.until = time.Time{}
+			s.conn.SetReadDeadline(s.until)
+		}
+		return
+	}
+	if end := time.Now().Add(s.stalled); end.Sub(s.until) > s.stalled/10 { // not for each part
+		s.until = end
+		s.conn.SetReadDeadline(end)
 	}
 }
 
