@@ -21,7 +21,7 @@ const (
 	maxHeld    = 256 << 20 // bytes of requests that are held at the same time, if none may be so long
 	maxTargets = 1024
 	queued     = 1 << 20          // bytes that wait for one connection
-	kernel     = 96 << 10         // bytes of the socket's buffers: what is in them cannot be overtaken
+	kernel     = 96 << 10         // bytes of the socket's send buffer: what is in it cannot be overtaken
 	ahead      = 4 << 10          // bytes that are read ahead; parts are read to where they belong
 	piece      = 128 << 10        // bytes that are written at once
 	stalled    = 10 * time.Second // for a piece, and for the rest of a request
@@ -294,10 +294,13 @@ func (l *line) dial() {
 	writing.Wait()
 }
 
-// shrink makes the socket's buffers small.
+// shrink makes the socket's send buffer small.
 func shrink(conn net.Conn) {
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = t.NetConn()
+	}
+	if t, ok := conn.(*net.TCPConn); ok && shrinkUnsent(t) {
+		return
 	}
 	if s, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
 		s.SetWriteBuffer(kernel)
