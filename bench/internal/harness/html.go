@@ -29,7 +29,8 @@ func (r *Report) html(changes []string) ([]byte, error) {
 		Remark    string
 		Severe    string
 		Unopposed bool // no warnings
-	}{Report: r, Columns: columns, Changes: changes, Remark: referenceRemark, Severe: severityWarning, Unopposed: len(r.Warnings) == 0}
+		Lacks     string
+	}{Lacks: r.partial(), Report: r, Columns: columns, Changes: changes, Remark: referenceRemark, Severe: severityWarning, Unopposed: len(r.Warnings) == 0}
 	for _, c := range r.Results {
 		data.Rows = append(data.Rows, c.row())
 		d := drawn{Case: c.Case}

@@ -178,8 +178,9 @@ type Run struct {
 // crew is the processes of one run.
 type crew []*process
 
-func (c *crew) add(p place, name string, a *Assignment) (*process, error) {
-	r, err := startProcess(p, name)
+// add starts a peer; lost is told if it ends before it may.
+func (c *crew) add(lost func(error), p place, name string, a *Assignment) (*process, error) {
+	r, err := startProcess(p, name, lost)
 	if err != nil {
 		return nil, err
 	}
@@ -227,6 +228,8 @@ var ErrRoute = errors.New("the route was not ready")
 
 // Event runs one publisher and its subscribers.
 func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
+	ctx, lost := context.WithCancelCause(ctx) // by a peer that ends
+	defer lost(nil)
 	processes := min(w.Processes, w.Subscribers)
 	publisher, endpoints, err := l.endpoints(&w, bare, false, processes)
 	if err != nil {
@@ -236,7 +239,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	defer func() { all.close() }()
 	began := time.Now()
 	openPublisher := func() error {
-		p, err := all.add(l.places[0], "publisher", &Assignment{Role: rolePublish, Clock: l.clock, Endpoint: publisher, Subscribers: w.Subscribers})
+		p, err := all.add(lost, l.places[0], "publisher", &Assignment{Role: rolePublish, Clock: l.clock, Endpoint: publisher, Subscribers: w.Subscribers})
 		if err != nil {
 			return err
 		}
@@ -252,7 +255,7 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	var seats []int
 	for i, e := range endpoints {
 		n := (w.Subscribers - first) / (processes - i)
-		p, err := all.add(l.places[1], fmt.Sprint("subscribers from ", first), &Assignment{Role: roleSubscribe, Clock: l.clock, Endpoint: e, Subscribers: n, First: first})
+		p, err := all.add(lost, l.places[1], fmt.Sprint("subscribers from ", first), &Assignment{Role: roleSubscribe, Clock: l.clock, Endpoint: e, Subscribers: n, First: first})
 		if err != nil {
 			return nil, err
 		}
@@ -377,6 +380,8 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 
 // Trip runs messages that come back from one echo.
 func (l *Lab) Trip(ctx context.Context, w Workload, bare bool) (*Run, error) {
+	ctx, lost := context.WithCancelCause(ctx) // by a peer that ends
+	defer lost(nil)
 	ping, echoes, err := l.endpoints(&w, bare, true, 1)
 	if err != nil {
 		return nil, err
@@ -393,7 +398,7 @@ func (l *Lab) Trip(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	}
 	var pinger *process
 	for _, r := range roles {
-		p, err := all.add(r.place, r.name, &Assignment{Role: r.role, Clock: Monotonic, Endpoint: r.endpoint, Subscribers: 1, Timeout: w.Timeout})
+		p, err := all.add(lost, r.place, r.name, &Assignment{Role: r.role, Clock: Monotonic, Endpoint: r.endpoint, Subscribers: 1, Timeout: w.Timeout})
 		if err != nil {
 			return nil, err
 		}
@@ -409,6 +414,8 @@ func (l *Lab) Trip(ctx context.Context, w Workload, bare bool) (*Run, error) {
 
 // Call runs calls of a gateway.
 func (l *Lab) Call(ctx context.Context, w Workload, bare bool) (*Run, error) {
+	ctx, lost := context.WithCancelCause(ctx) // by a peer that ends
+	defer lost(nil)
 	address, err := l.address(1)
 	if err != nil {
 		return nil, err
@@ -417,8 +424,8 @@ func (l *Lab) Call(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	w.Call.Reply = w.Reply
 	var all crew
 	defer func() { all.close() }()
-	for i, role := range []string{roleServe, roleCall} {
-		p, err := all.add(l.places[1-i], role, &Assignment{Role: role, Clock: Monotonic, Endpoint: e, Timeout: w.Timeout, Call: w.Call})
+	for i, end := range []struct{ role, name string }{{roleServe, "gateway"}, {roleCall, "caller"}} {
+		p, err := all.add(lost, l.places[1-i], end.name, &Assignment{Role: end.role, Clock: Monotonic, Endpoint: e, Timeout: w.Timeout, Call: w.Call})
 		if err != nil {
 			return nil, err
 		}
@@ -438,7 +445,7 @@ func (l *Lab) Call(ctx context.Context, w Workload, bare bool) (*Run, error) {
 			all[0].kill()
 		}
 		all[0].close()
-		p, err := again.add(l.places[1], roleServe, &Assignment{Role: roleServe, Clock: Monotonic, Endpoint: e, Timeout: w.Timeout, Call: w.Call})
+		p, err := again.add(lost, l.places[1], "gateway", &Assignment{Role: roleServe, Clock: Monotonic, Endpoint: e, Timeout: w.Timeout, Call: w.Call})
 		if err == nil {
 			err = p.expect(ctx, "ready", patience, nil)
 		}

@@ -10,20 +10,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockHost sees that no other benchmark of the transports runs. The lock ends
-// with the process, however that ends.
-func lockHost() (unlock func(), err error) {
-	name := filepath.Join(os.TempDir(), "madara-bench.lock")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+// lockFile is the same for all who measure on a host, wherever their temporary
+// files are.
+func lockFile() string {
+	dir := "/tmp"
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "madara-bench.lock")
+}
+
+func tryLock() (unlock func(), err error) {
+	name := lockFile()
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o644)
 	if os.IsPermission(err) {
-		f, err = os.Open(name) // another user's, which can be locked as well
+		f, err = os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW, 0) // another user's, which can be locked as well
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
+		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%w: %s: %s is locked", ErrCannotRun, codeOther, name)
+		return nil, fmt.Errorf("%w: %s is locked", errLocked, name)
 	}
 	return func() { f.Close() }, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +22,37 @@ func ip(args ...string) error {
 	return nil
 }
 
+// spacePrefix begins the names of all; a letter and the runner's process follow.
+const spacePrefix = "madara-bench-"
+
+// removeStale removes the namespaces of runners that were killed before they could.
+func removeStale() {
+	out, err := exec.Command("ip", "netns", "list").Output()
+	if err != nil {
+		return // newNamespaces says what is wrong
+	}
+	for _, name := range staleNames(string(out), alive) {
+		ip("netns", "del", name)
+	}
+}
+
+// staleNames returns which of the listed namespaces are of processes that are no
+// more.
+func staleNames(list string, alive func(process int) bool) []string {
+	var stale []string
+	for line := range strings.Lines(list) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ") // an (id: 0) may follow
+		rest, ok := strings.CutPrefix(name, spacePrefix)
+		if !ok || len(rest) < 2 || rest[0] != 'a' && rest[0] != 'b' {
+			continue
+		}
+		if id, err := strconv.Atoi(rest[1:]); err == nil && id > 0 && !alive(id) {
+			stale = append(stale, name)
+		}
+	}
+	return stale
+}
+
 // newNamespaces makes them; what is missing for it is in the error.
 func newNamespaces() (*namespaces, error) {
 	id := os.Getpid()
@@ -32,8 +64,9 @@ func newNamespaces() (*namespaces, error) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return nil, missing("the command ip (iproute2) is missing", err)
 	}
+	removeStale()
 	for i, side := range []string{"a", "b"} {
-		name := fmt.Sprintf("madara-bench-%s%d", side, id)
+		name := fmt.Sprintf("%s%s%d", spacePrefix, side, id)
 		if err := ip("netns", "add", name); err != nil {
 			return nil, missing("the right to make network namespaces is missing", err)
 		}

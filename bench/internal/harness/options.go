@@ -29,6 +29,7 @@ type Common struct {
 	HelpRequire   helpRequire   `help:"List the figures for --require."`
 	FailOnWarning bool          `help:"Fail if the report has a warning; notes are none."`
 	NoBare        bool          `help:"Leave out the bare sockets beside."`
+	Wait          time.Duration `default:"0" env:"MADARA_BENCH_WAIT" help:"How long to wait for another benchmark on this host to end, 0 to 1h."`
 }
 
 // usageError is an error of usage: exit code 2.
@@ -81,7 +82,7 @@ func (c *Common) validate(kinds []string) error {
 	for _, err := range []error{
 		InRange("--count", c.Count, 1, MaxCount), InRange("--warmup", c.Warmup, 0, MaxCount),
 		InRange("--period-us", c.PeriodUS, 0, 60_000_000), InRange("--rounds", c.Rounds, 0, 100),
-		InRange("--timeout", c.Timeout, time.Millisecond, time.Minute),
+		InRange("--timeout", c.Timeout, time.Millisecond, time.Minute), InRange("--wait", c.Wait, 0, time.Hour),
 	} {
 		if err != nil {
 			return err

@@ -2,9 +2,11 @@ package harness
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,13 +30,30 @@ var columns = []string{
 // row is a case as the columns have it.
 func (c *Cell) row() []string {
 	us := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+	if !c.measured() {
+		row := make([]string, len(columns))
+		row[0] = c.Case
+		return row
+	}
+	of := func(s *Summary, v float64) string { // "" where nothing came
+		if s.Count == 0 {
+			return ""
+		}
+		return us(v)
+	}
 	p99 := ""
 	if c.Latency.P99 != nil {
 		p99 = us(*c.Latency.P99)
 	}
-	bare, ratio := "", ""
+	bare, ratio, floor := "", "", ""
+	if c.Floor != nil {
+		floor = us(c.FloorMean)
+	}
 	if c.Bare != nil {
-		bare, ratio = us(c.Bare.Mean), us(c.Ratio)
+		bare = us(c.Bare.Mean)
+	}
+	if c.Ratio > 0 {
+		ratio = us(c.Ratio)
 	}
 	rate := ""
 	if c.Throughput != nil {
@@ -42,19 +61,52 @@ func (c *Cell) row() []string {
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	return []string{
-		c.Case, us(c.Mean), us(c.Latency.P50), us(c.Latency.P95), p99, us(c.Latency.Max), us(c.Schedule.Mean), bare, ratio, us(c.FloorMean),
+		c.Case, of(&c.Latency, c.Mean), of(&c.Latency, c.Latency.P50), of(&c.Latency, c.Latency.P95), p99, of(&c.Latency, c.Latency.Max),
+		of(&c.Schedule, c.Schedule.Mean), bare, ratio, floor,
 		n(c.Received), n(c.Dropped), n(c.Duplicates), n(c.Reordered), n(c.Late), n(c.Failures), us(c.Allocs), us(c.BareAllocs), us(c.CPU), rate,
 	}
 }
 
-// write writes what was asked for, and the text unless JSON takes its place.
+// output is a file of a flag.
+type output struct{ flag, name string }
+
+func (c *Common) outputs() []output {
+	return []output{{"--json", c.JSON}, {"--csv", c.CSV}, {"--markdown", c.Markdown}, {"--html", c.HTML}, {"--samples", c.Samples}}
+}
+
+// writable refuses files that cannot be written, before anything is measured for
+// them. It leaves no file that was not there.
+func (c *Common) writable() error {
+	seen := map[string]string{}
+	for _, o := range c.outputs() {
+		if o.name == "" {
+			continue
+		}
+		if other := seen[o.name]; other != "" {
+			return Usage(o.flag, o.name, "another place than that of "+other)
+		}
+		seen[o.name] = o.flag
+		info, err := os.Stat(o.name)
+		if o.name == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			continue // to open a pipe would take it from who reads it
+		}
+		f, err := os.OpenFile(o.name, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return usageError{fmt.Errorf("%s: %w", o.flag, err)}
+		}
+		f.Close()
+		if info == nil {
+			os.Remove(o.name)
+		}
+	}
+	return nil
+}
+
+// write writes what was asked for, and the text unless something else has the
+// standard output. The text is there too if a file cannot be written.
 func (s *Session) write(stdout io.Writer, changes []string) error {
 	r := s.Report
-	text := func() string {
-		var b strings.Builder
-		r.text(&b, changes)
-		return b.String()
-	}
+	var failed []error
 	for _, f := range []struct {
 		name string
 		make func() ([]byte, error)
@@ -71,15 +123,16 @@ func (s *Session) write(stdout io.Writer, changes []string) error {
 		} else if err == nil {
 			err = os.WriteFile(f.name, content, 0o666)
 		}
-		if err != nil {
-			return err
-		}
+		failed = append(failed, err)
 	}
-	if s.JSON == "-" || s.CSV == "-" || s.Markdown == "-" || s.HTML == "-" {
+	err := errors.Join(failed...)
+	if err == nil && slices.ContainsFunc(s.outputs(), func(o output) bool { return o.name == "-" && o.flag != "--samples" }) {
 		return nil
 	}
-	_, err := io.WriteString(stdout, text())
-	return err
+	var text strings.Builder
+	r.text(&text, changes)
+	_, e := io.WriteString(stdout, text.String())
+	return errors.Join(err, e)
 }
 
 func (r *Report) csv() ([]byte, error) {
@@ -96,6 +149,9 @@ func (r *Report) csv() ([]byte, error) {
 func (r *Report) markdown(changes []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s, %s, %v, %s\n\n", r.Track, r.Mode, r.Transport["kind"], r.Topology)
+	if why := r.partial(); why != "" {
+		fmt.Fprintf(&b, "%s.\n\n", why)
+	}
 	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 	for _, c := range r.Results {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(c.row(), " | "))
@@ -121,6 +177,8 @@ func (r *Report) sentences() []string {
 	var list []string
 	for _, c := range r.Results {
 		switch {
+		case !c.measured():
+			list = append(list, c.Case+": not measured")
 		case c.Throughput != nil:
 			list = append(list, c.Case+": "+c.Throughput.sentence())
 		case c.Timeouts != nil:
@@ -130,6 +188,9 @@ func (r *Report) sentences() []string {
 			}
 		case len(c.Rounds) > 0:
 			line := fmt.Sprintf("%s: mean %.1f us", c.Case, c.Mean)
+			if c.Latency.Count == 0 {
+				line = c.Case + ": nothing came"
+			}
 			if c.Ratio > 0 {
 				line += fmt.Sprintf(", %.2f times the bare one", c.Ratio)
 			}
@@ -163,17 +224,26 @@ func (r *Report) text(w io.Writer, changes []string) {
 	}
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "clock %s (%s), %.0f ns a reading; pacing by %s\n", r.Clock.Name, r.Clock.Source, r.Clock.CostNS, r.Clock.Pacing)
-	if r.Interrupted {
-		fmt.Fprintln(w, "INTERRUPTED: what follows is partial")
+	if why := r.partial(); why != "" {
+		fmt.Fprintln(w, why)
 	}
 	fmt.Fprintf(w, "\n%-34s %9s %9s %9s %9s %9s %9s %9s %6s %7s %8s\n", "microseconds", "mean", "p50", "p95", "p99", "max", "from due", "bare", "ratio", "floor", "dropped")
 	for _, c := range r.Results {
+		if !c.measured() {
+			fmt.Fprintf(w, "%-34s not measured\n", c.Case)
+			continue
+		}
 		v := c.row()
+		for i := range v {
+			if v[i] == "" {
+				v[i] = "-"
+			}
+		}
 		lost := c.Dropped + c.Failures
 		fmt.Fprintf(w, "%-34s %9s %9s %9s %9s %9s %9s %9s %6s %7s %8d\n", v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], lost)
 	}
 	for _, c := range r.Results {
-		if c.Throughput == nil {
+		if c.Throughput == nil || !c.measured() {
 			continue
 		}
 		fmt.Fprintf(w, "\n%-34s %10s %10s %10s %8s %9s\n", c.Case+", by rate", "rate", "reached", "messages", "dropped", "p99 due")

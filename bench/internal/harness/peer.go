@@ -98,7 +98,7 @@ func PeerMain() {
 		return
 	}
 	// An interruption is the runner's to handle: it closes standard input.
-	signal.Ignore(os.Interrupt)
+	signal.Ignore(endings()...)
 	RunPeer(os.Stdin, os.Stdout)
 	os.Exit(0)
 }

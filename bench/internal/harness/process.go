@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,13 +29,17 @@ type place struct {
 
 // process is a peer as the runner sees it.
 type process struct {
-	name  string
-	role  string
-	in    io.WriteCloser
-	lines chan line
-	end   func()
-	once  sync.Once
-	kill  func() // nil where there is no process
+	name   string
+	role   string
+	in     io.WriteCloser
+	lines  chan line
+	end    func()
+	once   sync.Once
+	kill   func()       // nil where there is no process
+	wait   func() error // the same
+	ending atomic.Bool  // it may end
+	lost   func(error)  // unless nil, is told when it ends before
+	fate   error        // how it ended before it might; once lines is closed
 }
 
 type line struct {
@@ -49,8 +54,10 @@ const patience = 20 * time.Second
 // maxLine bounds a line of a peer.
 const maxLine = 256 << 20
 
-func startProcess(p place, name string) (*process, error) {
-	r := &process{name: name, lines: make(chan line, 16)}
+// startProcess starts a peer. lost, unless nil, is told at once if it fails, or
+// ends before it may.
+func startProcess(p place, name string, lost func(error)) (*process, error) {
+	r := &process{name: name, lines: make(chan line, 16), lost: lost}
 	var out io.Reader
 	switch {
 	case p.inside:
@@ -92,11 +99,13 @@ func startProcess(p place, name string) (*process, error) {
 		if err := command.Start(); err != nil {
 			return nil, err
 		}
-		r.kill = func() { command.Process.Kill() }
+		ended := make(chan struct{})
+		r.wait = func() error { defer close(ended); return command.Wait() }
+		r.kill = func() { r.ending.Store(true); command.Process.Kill() }
 		r.end = func() {
 			r.in.Close()
 			late := time.AfterFunc(5*time.Second, func() { command.Process.Kill() })
-			command.Wait() // its code says nothing: it said failed, or its result
+			<-ended // its code says nothing: it said failed, or its result
 			late.Stop()
 		}
 	}
@@ -110,10 +119,34 @@ func (r *process) read(out io.Reader) {
 	s.Buffer(make([]byte, 0, 1<<16), maxLine)
 	for s.Scan() {
 		word, text, _ := strings.Cut(s.Text(), " ")
+		if word == "failed" {
+			r.gone(r.failed(json.RawMessage(text)))
+		}
 		r.lines <- line{word: word, text: json.RawMessage(text)}
 	}
-	if err := s.Err(); err != nil {
+	err := s.Err()
+	if err != nil {
 		r.lines <- line{err: err}
+	}
+	if r.wait != nil {
+		if e := r.wait(); err == nil {
+			err = e
+		}
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	r.gone(fmt.Errorf("%s ended while it was needed: %w", r.name, err))
+}
+
+// gone tells that the peer cannot go on, unless it may end.
+func (r *process) gone(err error) {
+	if r.fate != nil || r.ending.Load() {
+		return
+	}
+	r.fate = err
+	if r.lost != nil {
+		r.lost(err)
 	}
 }
 
@@ -124,6 +157,9 @@ func (r *process) say(word string, v any) error {
 		if text, err = json.Marshal(v); err != nil {
 			return err
 		}
+	}
+	if word == "stop" {
+		r.ending.Store(true)
 	}
 	_, err := fmt.Fprintf(r.in, "%s %s\n", word, text)
 	if err != nil {
@@ -156,6 +192,8 @@ func (r *process) expect(ctx context.Context, word string, within time.Duration,
 		select {
 		case l, ok := <-r.lines:
 			switch {
+			case !ok && r.fate != nil:
+				return r.fate
 			case !ok:
 				return fmt.Errorf("%s ended before %q", r.name, word)
 			case l.err != nil:
@@ -180,6 +218,7 @@ func (r *process) expect(ctx context.Context, word string, within time.Duration,
 func (r *process) close() { r.once.Do(r.finish) }
 
 func (r *process) finish() {
+	r.ending.Store(true)
 	r.in.Close()
 	go func() { // what it still says must not hold it up
 		for range r.lines {
@@ -218,7 +257,7 @@ func Agent(ctx context.Context, address string, log io.Writer) error {
 		}
 		go func() {
 			defer func() { conn.Close(); <-slots }()
-			p, err := startProcess(place{}, "peer")
+			p, err := startProcess(place{}, "peer", nil)
 			if err != nil {
 				fmt.Fprintln(log, err)
 				return
@@ -234,6 +273,10 @@ func Agent(ctx context.Context, address string, log io.Writer) error {
 				if _, err := fmt.Fprintf(conn, "%s %s\n", l.word, l.text); err != nil {
 					return
 				}
+			}
+			if p.fate != nil {
+				text, _ := json.Marshal(map[string]string{"message": p.fate.Error()}) // a map of strings can be written
+				fmt.Fprintf(conn, "failed %s\n", text)
 			}
 		}()
 	}

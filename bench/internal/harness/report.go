@@ -28,7 +28,8 @@ type Report struct {
 	Warnings    []Warning      `json:"warnings"`
 	Summary     []string       `json:"summary"`
 	Verdict     Verdict        `json:"verdict"`
-	Interrupted bool           `json:"interrupted,omitempty"`
+	Interrupted bool           `json:"interrupted,omitempty"` // so that the report is partial
+	Stopped     string         `json:"stopped,omitempty"`     // what ended the run early: the report is partial
 	Reference   []Reference    `json:"reference"`
 	SamplesFile string         `json:"samples_file,omitempty"`
 }
@@ -78,6 +79,7 @@ type Round struct {
 // Cell is one combination of the workload, of all rounds.
 type Cell struct {
 	Case        string  `json:"case"`
+	NotMeasured bool    `json:"not_measured,omitempty"` // the run ended before a round of it
 	Payload     int     `json:"payload_size"`
 	Reply       int     `json:"reply_size,omitempty"`
 	Subscribers int     `json:"subscribers,omitempty"`
@@ -263,8 +265,15 @@ func (r *Run) latency() *Distribution {
 	return d
 }
 
+// measured reports whether there is anything of the case: a round, or a part of a
+// search.
+func (c *Cell) measured() bool {
+	return len(c.Rounds) > 0 || c.Throughput != nil && c.Throughput.Unpaced.Count > 0
+}
+
 // finish makes figures of what was added.
 func (c *Cell) finish() {
+	c.NotMeasured = !c.measured()
 	c.Latency, c.Schedule, c.Lag = c.pooled.Summary(), c.schedule.Summary(), c.lag.Summary()
 	optional := func(d *Distribution) *Summary {
 		if d.count == 0 {
@@ -308,4 +317,21 @@ func median(list []float64) float64 {
 func (r *Report) JSON() ([]byte, error) {
 	b, err := json.MarshalIndent(r, "", "  ")
 	return append(b, '\n'), err
+}
+
+// partial says what the report lacks, "" if nothing.
+func (r *Report) partial() string {
+	why := ""
+	switch {
+	case r.Interrupted:
+		why = "INTERRUPTED: "
+	case r.Stopped != "":
+		why = "STOPPED, " + r.Stopped + ": "
+	default:
+		return ""
+	}
+	if !slices.ContainsFunc(r.Results, (*Cell).measured) {
+		return why + "nothing was measured, it ended in the first round"
+	}
+	return why + "what follows is partial, rounds that had ended"
 }

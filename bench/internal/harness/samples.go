@@ -119,7 +119,11 @@ func createSamples(name, track string) (*sampleFile, error) {
 		names = "case,round,subscriber,sequence,intended,send,return,receive\n"
 	}
 	s := &sampleFile{file: f, w: bufio.NewWriterSize(f, 1<<16)}
-	s.w.WriteString(names) // is in the buffer
+	s.w.WriteString(names)
+	if err := s.w.Flush(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("--samples: %w: %w", ErrCannotRun, err)
+	}
 	return s, nil
 }
 
@@ -183,7 +187,8 @@ const sampleChunk = 8192
 
 // gather asks the peers for the samples of a run, part by part, and writes them.
 // seats is how many subscribers each process of theirs has; without subscribers
-// the messages came back to the sender.
+// the messages came back to the sender. What was written is in the file then,
+// however the benchmark ends.
 func (s *sampleSink) gather(ctx context.Context, plan *Plan, sender *process, subscribers crew, seats []int) error {
 	for first := int64(0); first < plan.Count; first += sampleChunk {
 		part := sampleRequest{First: first, Count: min(sampleChunk, plan.Count-first)}
@@ -219,7 +224,7 @@ func (s *sampleSink) gather(ctx context.Context, plan *Plan, sender *process, su
 			}
 		}
 	}
-	return nil
+	return s.file.w.Flush()
 }
 
 // gatherCalls asks a caller for the samples of a run, and writes them.
@@ -246,7 +251,7 @@ func (s *sampleSink) gatherCalls(ctx context.Context, plan *Plan, sender *proces
 			}
 		}
 	}
-	return nil
+	return s.file.w.Flush()
 }
 
 // column asks a peer for a part of its samples.

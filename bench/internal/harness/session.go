@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -19,7 +18,7 @@ const (
 	exitFailed      = 1 // a requirement, or a warning with --fail-on-warning
 	exitUsage       = 2
 	exitCannotRun   = 3
-	exitInterrupted = 130
+	exitInterrupted = 130 // by ^C, SIGTERM or SIGHUP
 )
 
 // Track is one benchmark command.
@@ -51,7 +50,7 @@ type Session struct {
 
 // Main runs a track and returns the exit code.
 func Main(t *Track, args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	return t.run(ctx, args, stdout, stderr)
 }
@@ -101,7 +100,13 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 			return fail(usageError{err})
 		}
 	}
-	unlock, err := lockHost()
+	if err := t.Common.writable(); err != nil {
+		return fail(err)
+	}
+	unlock, err := lockHost(ctx, t.Common.Wait)
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -129,13 +134,12 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 	r := s.Report
 	r.Interrupted = ctx.Err() != nil
 	if err != nil && !r.Interrupted {
-		if !slices.ContainsFunc(r.Results, func(c *Cell) bool { return len(c.Rounds) > 0 }) {
-			return fail(fmt.Errorf("%w: %w", ErrCannotRun, err))
-		}
 		if errors.Is(err, ErrRoute) {
 			r.Warnings = append(r.Warnings, Warning{Code: codeRoute, Severity: severityWarning, Message: err.Error()})
 		}
-		r.Verdict.Failed = append(r.Verdict.Failed, err.Error())
+		r.Stopped = err.Error()
+		r.Verdict.Failed = append(r.Verdict.Failed, r.Stopped)
+		fail(fmt.Errorf("%w: %w", ErrCannotRun, err))
 	}
 	r.Warnings = append(r.Warnings, clockDoubts(r.Clock.Name, time.Now().Round(0).Sub(wall), time.Since(began))...)
 	if s.Lab.there != nil {
@@ -274,8 +278,9 @@ func isTerminal(w io.Writer) bool {
 func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []string {
 	r.Host[0].LoadAfter = load()
 	for _, c := range r.Results {
-		c.finish()
-		r.warn(c)
+		if c.finish(); c.measured() {
+			r.warn(c)
+		}
 	}
 	if r.TimeSync != nil {
 		r.Warnings = append(r.Warnings, r.TimeSync.doubts()...)
@@ -301,7 +306,7 @@ func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []stri
 	for _, j := range judges {
 		judged := false
 		for _, c := range r.Results {
-			if !j.concerns(c) || len(c.Rounds) == 0 && c.Throughput == nil { // it was not come to
+			if !j.concerns(c) || !c.measured() {
 				continue
 			}
 			judged = true
@@ -325,6 +330,8 @@ func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []stri
 	switch {
 	case r.Interrupted:
 		r.Verdict.Exit = exitInterrupted
+	case r.Stopped != "":
+		r.Verdict.Exit = exitCannotRun
 	case !r.Verdict.OK:
 		r.Verdict.Exit = exitFailed
 	}

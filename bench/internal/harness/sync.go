@@ -165,7 +165,7 @@ type facts struct {
 
 // askHost asks the agent of --connect what its host is.
 func (l *Lab) askHost() (*facts, error) {
-	p, err := startProcess(l.places[1], "the other host")
+	p, err := startProcess(l.places[1], "the other host", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -108,19 +109,39 @@ func TestNotesDoNotFail(t *testing.T) {
 
 // TestOtherBenchmark is refused while one runs.
 func TestOtherBenchmark(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	unlock, err := lockHost()
+	ctx := context.Background()
+	unlock, err := lockHost(ctx, 5*time.Minute) // others may measure here
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockHost(); err == nil || !strings.Contains(err.Error(), codeOther) {
-		t.Errorf("a second one: %v", err)
+	t.Setenv("TMPDIR", t.TempDir()) // which makes it no other host
+	for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
+		if _, err := lockHost(ctx, wait); !errors.Is(err, ErrCannotRun) || !strings.Contains(err.Error(), codeOther) {
+			t.Errorf("a second one that waits %v: %v", wait, err)
+		}
+	}
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	if _, err := lockHost(stopped, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that is interrupted while it waits: %v", err)
+	}
+	waits := make(chan error)
+	go func() {
+		unlock, err := lockHost(ctx, 5*time.Minute)
+		if err == nil {
+			unlock()
+		}
+		waits <- err
+	}()
+	select {
+	case err := <-waits:
+		t.Errorf("one that waits did not: %v", err)
+	case <-time.After(60 * time.Millisecond):
 	}
 	unlock()
-	if unlock, err = lockHost(); err != nil {
-		t.Fatalf("once it is over: %v", err)
+	if err := <-waits; err != nil {
+		t.Errorf("one that waited: %v", err)
 	}
-	unlock()
 }
 
 // TestOtherHost asks an agent of another release on a busy host, and reports both.

@@ -25,51 +25,138 @@ func init() {
 }
 
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
 	c := exec.Command(os.Args[0], args...)
-	c.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+dir)
+	c.Env = append(os.Environ(), asCommand+"=1", "MADARA_BENCH_WAIT=5m", "TMPDIR="+dir)
 	return c
 }
 
-// TestInterrupted interrupts a long run: the report is there and says so. While
-// it runs a second one is refused.
-func TestInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "out.json")
-	c := command(t, dir, "--count", "300", "--warmup", "5", "--rounds", "100", "--json", file)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+// report is what tests read of one.
+type report struct {
+	Interrupted bool
+	Stopped     string
+	Verdict     struct{ Exit int }
+	Results     []struct {
+		NotMeasured bool `json:"not_measured"`
+		Rounds      []any
 	}
-	time.Sleep(2500 * time.Millisecond) // a round is over by then
-	out, err := command(t, dir, "--count", "20").CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(out), "other_benchmark_running") {
-		t.Errorf("a second run: %v: %s", err, out)
-	}
-	c.Process.Signal(syscall.SIGINT)
-	if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
-		t.Errorf("%v, want exit code 130", err)
-	}
+}
+
+func readReport(t *testing.T, file string) *report {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report struct {
-		Interrupted bool
-		Verdict     struct{ Exit int }
-		Results     []struct{ Rounds []any }
-	}
-	if err := json.Unmarshal(text, &report); err != nil {
+	r := &report{}
+	if err := json.Unmarshal(text, r); err != nil {
 		t.Fatal(err)
 	}
-	if !report.Interrupted || report.Verdict.Exit != 130 || len(report.Results[0].Rounds) == 0 {
-		t.Errorf("%+v", report)
+	return r
+}
+
+// until waits until a file of --samples has so many lines.
+func until(t *testing.T, file string, lines int) {
+	t.Helper()
+	for range 6000 {
+		if text, err := os.ReadFile(file); err == nil && strings.Count(string(text), "\n") >= lines {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%s does not have %d lines", file, lines)
+}
+
+// exitCode waits for a command.
+func exitCode(c *exec.Cmd) int {
+	c.Wait() // the code says what it returns
+	return c.ProcessState.ExitCode()
+}
+
+// TestInterrupted interrupts a long run: the report is there and says so. While
+// it runs a second one is refused, wherever its temporary files are.
+func TestInterrupted(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		dir := t.TempDir()
+		file, samples := filepath.Join(dir, "out.json"), filepath.Join(dir, "samples.csv")
+		c := command(t, dir, "--count", "100", "--warmup", "5", "--rounds", "100", "--json", file, "--samples", samples)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		until(t, samples, 1+2*100) // one round is over for sure
+		var exit *exec.ExitError
+		out, err := command(t, t.TempDir(), "--count", "20", "--wait", "0s").CombinedOutput()
+		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(out), "other_benchmark_running") {
+			t.Errorf("a second run: %v: %s", err, out)
+		}
+		c.Process.Signal(s)
+		if code := exitCode(c); code != 130 {
+			t.Errorf("%v: exit code %d, want 130", s, code)
+		}
+		if r := readReport(t, file); !r.Interrupted || r.Verdict.Exit != 130 || len(r.Results[0].Rounds) == 0 || r.Results[0].NotMeasured {
+			t.Errorf("%v: %+v", s, r)
+		}
 	}
 }
 
-// TestTwoHosts runs subscribers by an agent, which is this host too.
-func TestTwoHosts(t *testing.T) {
+// TestInterruptedAtOnce interrupts the first round: nothing looks as if measured.
+func TestInterruptedAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	agent := command(t, dir, "--listen", "127.0.0.1:0")
+	file, samples := filepath.Join(dir, "out.json"), filepath.Join(dir, "samples.csv")
+	c := command(t, dir, "--count", "600000", "--json", file, "--samples", samples, "--csv", filepath.Join(dir, "out.csv"), "--require", "p99 < 1")
+	var text strings.Builder
+	c.Stdout = &text
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, samples, 1)
+	c.Process.Signal(syscall.SIGINT)
+	if code := exitCode(c); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if !strings.Contains(text.String(), "INTERRUPTED: nothing was measured, it ended in the first round") || !strings.Contains(text.String(), "tcp 64 B N=1: not measured") || strings.Contains(text.String(), " 0.00") {
+		t.Errorf("%s", &text)
+	}
+	if r := readReport(t, file); !r.Interrupted || !r.Results[0].NotMeasured {
+		t.Errorf("%+v", r)
+	}
+	if table, err := os.ReadFile(filepath.Join(dir, "out.csv")); err != nil || !strings.Contains(string(table), "\ntcp 64 B N=1,,,,,,") {
+		t.Errorf("%v: %s", err, table)
+	}
+}
+
+// TestAgentKilled ends a run of ten minutes when the other host does.
+func TestAgentKilled(t *testing.T) {
+	dir := t.TempDir()
+	file, samples := filepath.Join(dir, "out.json"), filepath.Join(dir, "samples.csv")
+	agent, address := startAgent(t, dir)
+	c := command(t, dir, "--connect", address, "--count", "600000", "--json", file, "--samples", samples)
+	var text, log strings.Builder
+	c.Stdout, c.Stderr = &text, &log
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, samples, 1)
+	time.Sleep(500 * time.Millisecond) // it may have begun to send, or not
+	agent.Process.Kill()
+	agent.Wait() // it was killed
+	late := time.AfterFunc(time.Minute, func() { c.Process.Kill() })
+	defer late.Stop()
+	if code := exitCode(c); code != 3 {
+		t.Errorf("exit code %d, want 3", code)
+	}
+	if r := readReport(t, file); r.Interrupted || r.Stopped == "" || r.Verdict.Exit != 3 || !r.Results[0].NotMeasured {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(text.String(), "STOPPED, ") || !strings.Contains(text.String(), "nothing was measured") || !strings.Contains(log.String(), "could not run: ") {
+		t.Errorf("%s%s", &text, &log)
+	}
+}
+
+// startAgent starts the other host, which is this one too.
+func startAgent(t *testing.T, dir string) (agent *exec.Cmd, address string) {
+	t.Helper()
+	agent = command(t, dir, "--listen", "127.0.0.1:0")
 	stderr, err := agent.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +168,13 @@ func TestTwoHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := strings.TrimSuffix(strings.Fields(line)[2], ",")
+	return agent, strings.TrimSuffix(strings.Fields(line)[2], ",")
+}
+
+// TestTwoHosts runs subscribers by an agent, which is this host too.
+func TestTwoHosts(t *testing.T) {
+	dir := t.TempDir()
+	agent, address := startAgent(t, dir)
 	for _, args := range [][]string{{"--subscribers", "2"}, {"--mode", "rtt"}, {"--transport", "tcp"}} {
 		out, err := command(t, dir, append(args, "--connect", address, "--count", "50", "--warmup", "5", "--rounds", "1", "--json", "-")...).CombinedOutput()
 		if err != nil {
@@ -97,9 +190,8 @@ func TestTwoHosts(t *testing.T) {
 			t.Errorf("%v: time_sync is there: %t", args, !oneway)
 		}
 	}
-	agent.Process.Signal(syscall.SIGINT)
-	var exit *exec.ExitError
-	if err := agent.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
-		t.Errorf("the agent: %v, want exit code 130", err)
+	agent.Process.Signal(syscall.SIGTERM)
+	if code := exitCode(agent); code != 130 {
+		t.Errorf("the agent: exit code %d, want 130", code)
 	}
 }

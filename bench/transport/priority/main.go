@@ -5,7 +5,8 @@
 //	go run ./bench/transport/priority --count 1000
 //
 // Exit codes: 0 ok; 1 a requirement does not hold, or there is a warning and
-// --fail-on-warning; 2 usage; 3 it could not run; 130 interrupted, with a partial
+// --fail-on-warning; 2 usage; 3 it could not run, or ended early, with a partial
+// report if it had begun; 130 interrupted by ^C, SIGTERM or SIGHUP, with a partial
 // report.
 package main
 
