@@ -10,6 +10,10 @@ import (
 // processes.
 const patience = 50 * time.Millisecond
 
+// atOnce is longer than reading takes if something is there, and shorter than
+// waiting for something takes.
+const atOnce = 5 * time.Microsecond
+
 // Reader reads from a connection or socket, message after message, and runs the
 // handler of a message's only subscription, or of a request, itself. That saves waking a goroutine,
 // and with it a thread, for each message: at 1 kHz, with sixteen processes on two
@@ -27,6 +31,7 @@ type Reader struct {
 	turn    int           // the goroutines that read are counted
 	running bool          // a handler, on the goroutine that reads
 	began   time.Duration // when it began
+	ended   time.Duration // when the last one ended
 }
 
 // Read calls step, which reads a message and then, as the last thing, dispatches
@@ -61,9 +66,17 @@ func (r *Reader) run(turn int) {
 	}
 }
 
+// Rested reports whether the reader waited for what it read. If not, more comes
+// than one goroutine may do, and another one shall handle it.
+func (r *Reader) Rested() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Since(epoch)-r.ended > atOnce
+}
+
 // handle runs the handler of a subscription, and returns false if it must not.
 func (r *Reader) handle(s *subscription, b *Buffer) bool {
-	if !s.begin() {
+	if !r.Rested() || !s.begin() {
 		return false
 	}
 	turn, returned := r.Begin(), false
@@ -98,7 +111,7 @@ func (r *Reader) End(turn int, returned bool) {
 	if r.turn != turn {
 		return
 	}
-	r.running = false
+	r.running, r.ended = false, time.Since(epoch)
 	if !returned {
 		r.hand()
 	}

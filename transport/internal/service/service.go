@@ -176,7 +176,7 @@ func (t *Table) Submit(j *Job, r *hub.Reader) {
 		j.Reply(j, nil, transport.ErrClosed)
 	case s == nil:
 		j.Reply(j, nil, transport.ErrMethod)
-	case r != nil && s.here(j, r):
+	case r != nil && r.Rested() && s.here(j, r):
 	case !s.put(j):
 		t.Counters.Drop(transport.DropBusy, 1)
 		j.Reply(j, nil, transport.ErrBusy)
