@@ -75,7 +75,10 @@ func openControlPeer(a *Assignment, clock Clock) (*controlPeer, error) {
 	default:
 		c.caller, err = dialLibrary(&a.Endpoint)
 	}
-	return c, err
+	if err != nil {
+		return nil, err // there is nothing to close
+	}
+	return c, nil
 }
 
 func (c *controlPeer) close() {

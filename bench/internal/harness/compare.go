@@ -3,16 +3,30 @@ package harness
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
+	"strings"
 )
+
+// maxReport bounds the file of an older report in bytes.
+const maxReport = 256 << 20
 
 // ReadReport reads a file of --json.
 func ReadReport(name string) (*Report, error) {
-	text, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--compare: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxReport+1))
+	if err != nil {
+		return nil, fmt.Errorf("--compare: %w", err)
+	}
+	if len(text) > maxReport {
+		return nil, fmt.Errorf("--compare %s: more than %d bytes", name, maxReport)
 	}
 	r := &Report{}
 	if err := json.Unmarshal(text, r); err != nil {
@@ -20,6 +34,19 @@ func ReadReport(name string) (*Report, error) {
 	}
 	if r.Schema != Schema {
 		return nil, fmt.Errorf("--compare %s: schema is %q, allowed is %q", name, r.Schema, Schema)
+	}
+	for i, h := range r.Host {
+		if h == nil {
+			return nil, fmt.Errorf("--compare %s: host %d is null", name, i)
+		}
+	}
+	for i, c := range r.Results {
+		if c == nil {
+			return nil, fmt.Errorf("--compare %s: result %d is null", name, i)
+		}
+		if len(c.Rounds) > maxRounds {
+			return nil, fmt.Errorf("--compare %s: result %d has %d rounds, allowed is 0 to %d", name, i, len(c.Rounds), maxRounds)
+		}
 	}
 	return r, nil
 }
@@ -32,23 +59,76 @@ const (
 	alpha       = 0.05
 )
 
-// compare returns a table of changes and how many figures are worse.
-func compare(old, r *Report) (table []string, worse int) {
-	before := map[string]*Cell{}
-	for _, c := range old.Results {
-		before[c.Case] = c
+// comparison is what changed since an older report.
+type comparison struct {
+	table  []string
+	worse  int // figures
+	judged int
+}
+
+// conditions are what of a report all figures depend on, as text: cases and
+// rounds may be others.
+func (r *Report) conditions() map[string]string {
+	list := map[string]string{"topology": r.Topology}
+	for name, v := range r.Workload {
+		switch name {
+		case "payload_size", "subscribers", "processes", "rounds":
+			continue
+		}
+		if text, err := json.Marshal(v); err == nil {
+			list[name] = string(text)
+		}
 	}
-	if old.Track != r.Track || old.Mode != r.Mode {
-		return []string{fmt.Sprintf("The older file is of %s %s: nothing to compare.", old.Track, old.Mode)}, 0
+	return list
+}
+
+// differences names the conditions that two reports do not share. What only one
+// of them has is of another release of the benchmark.
+func differences(old, r *Report) []string {
+	var list []string
+	now := r.conditions()
+	for name, was := range old.conditions() {
+		if is, ok := now[name]; ok && is != was {
+			list = append(list, fmt.Sprintf("%s was %s and is %s", name, was, is))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// compare tells what changed since a report of the same track and mode.
+func compare(old, r *Report) (c comparison) {
+	say := func(format string, args ...any) { c.table = append(c.table, fmt.Sprintf(format, args...)) }
+	before := map[string]*Cell{}
+	for _, cell := range old.Results {
+		before[cell.Case] = cell
 	}
 	if len(old.Host) > 0 && old.Host[0].CPU != r.Host[0].CPU {
-		table = append(table, "It is of another machine: ratios compare, the rest does not.")
+		say("The older file is of another machine: ratios compare, the rest does not.")
 	}
-	for _, c := range r.Results {
-		was := before[c.Case]
-		if was == nil {
-			table = append(table, fmt.Sprintf("%-34s new", c.Case))
+	if old.Interrupted || old.Stopped != "" {
+		say("The older file is of a run that did not come to its end.")
+	}
+	others := differences(old, r)
+	if len(others) > 0 {
+		say("Measured otherwise and so not judged: %s.", strings.Join(others, ", "))
+	}
+	sure := false // whether the rounds are enough for any change
+	for _, cell := range r.Results {
+		was := before[cell.Case]
+		delete(before, cell.Case)
+		switch {
+		case was == nil:
+			say("%-34s new", cell.Case)
 			continue
+		case !cell.measured() || was.NotMeasured:
+			say("%-34s not measured in both", cell.Case)
+			continue
+		}
+		judge := len(others) == 0
+		if was.Processes != cell.Processes && was.Processes > 0 {
+			say("%-34s not judged: %d processes and before %d", cell.Case, cell.Processes, was.Processes)
+			judge = false
 		}
 		for _, f := range []struct {
 			name string
@@ -56,26 +136,52 @@ func compare(old, r *Report) (table []string, worse int) {
 		}{
 			{"ratio", func(r Round) float64 { return r.Ratio }}, {"mean", func(r Round) float64 { return r.Mean }}, {"p99", func(r Round) float64 { return r.P99 }},
 		} {
-			a, b := pick(was.Rounds, f.of), pick(c.Rounds, f.of)
+			a, b := pick(was.Rounds, f.of), pick(cell.Rounds, f.of)
 			if len(a) == 0 || len(b) == 0 || median(a) == 0 {
 				continue
 			}
 			change, p := median(b)/median(a)-1, MannWhitney(a, b)
 			mark := "~"
-			if p < alpha && change > leastChange {
+			switch {
+			case !judge:
+				mark = "not judged"
+			case p < alpha && change > leastChange:
 				mark = "worse"
-				worse++
-			} else if p < alpha && change < -leastChange {
+				c.worse++
+			case p < alpha && change < -leastChange:
 				mark = "better"
 			}
-			table = append(table, fmt.Sprintf("%-34s %-5s %10.2f -> %10.2f %+7.1f %%  p=%.3f %s", c.Case, f.name, median(a), median(b), 100*change, p, mark))
+			if judge {
+				c.judged++
+				sure = sure || surest(len(a), len(b)) < alpha
+			}
+			say("%-34s %-5s %10.2f -> %10.2f %+7.1f %%  p=%.3f %s", cell.Case, f.name, median(a), median(b), 100*change, p, mark)
 		}
-		if c.Dropped > 0 && was.Dropped == 0 {
-			worse++
-			table = append(table, fmt.Sprintf("%-34s dropped %d, before none: worse", c.Case, c.Dropped))
+		if judge && cell.Dropped > 0 && was.Dropped == 0 {
+			c.worse++
+			say("%-34s dropped %d, before none: worse", cell.Case, cell.Dropped)
 		}
 	}
-	return table, worse
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		say("%-34s only in the older file", name)
+	}
+	if c.judged > 0 && !sure {
+		say("The rounds are too few to be sure of any change: four on both sides are enough.")
+	}
+	return c
+}
+
+// surest is the least that MannWhitney returns for so many rounds: that of
+// samples that do not overlap.
+func surest(n, m int) float64 {
+	a, b := make([]float64, n), make([]float64, m)
+	for i := range a {
+		a[i] = float64(i)
+	}
+	for i := range b {
+		b[i] = float64(n + i)
+	}
+	return MannWhitney(a, b)
 }
 
 func pick(rounds []Round, of func(Round) float64) []float64 {

@@ -323,8 +323,8 @@ func TestCompare(t *testing.T) {
 		{"faster", report(80, 81, 82, 83, 84), 0},
 		{"too few rounds to tell", report(200), 0},
 	} {
-		if table, worse := compare(old, c.new); worse != c.worse {
-			t.Errorf("%s: %d worse, want %d: %q", c.name, worse, c.worse, table)
+		if got := compare(old, c.new); got.worse != c.worse || got.judged != 3 {
+			t.Errorf("%s: %d worse, want %d, of %d: %q", c.name, got.worse, c.worse, got.judged, got.table)
 		}
 	}
 }

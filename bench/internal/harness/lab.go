@@ -175,6 +175,16 @@ type Run struct {
 	Peaks     peaks
 }
 
+// elsewhere runs again with other addresses if one was taken meanwhile.
+func elsewhere(run func() (*Run, error)) (r *Run, err error) {
+	for range 5 {
+		if r, err = run(); !errors.Is(err, errTaken) {
+			break
+		}
+	}
+	return r, err
+}
+
 // crew is the processes of one run.
 type crew []*process
 
@@ -228,6 +238,10 @@ var ErrRoute = errors.New("the route was not ready")
 
 // Event runs one publisher and its subscribers.
 func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
+	return elsewhere(func() (*Run, error) { return l.event(ctx, w, bare) })
+}
+
+func (l *Lab) event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	ctx, lost := context.WithCancelCause(ctx) // by a peer that ends
 	defer lost(nil)
 	processes := min(w.Processes, w.Subscribers)
@@ -380,6 +394,10 @@ func (l *Lab) Event(ctx context.Context, w Workload, bare bool) (*Run, error) {
 
 // Trip runs messages that come back from one echo.
 func (l *Lab) Trip(ctx context.Context, w Workload, bare bool) (*Run, error) {
+	return elsewhere(func() (*Run, error) { return l.trip(ctx, w, bare) })
+}
+
+func (l *Lab) trip(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	ctx, lost := context.WithCancelCause(ctx) // by a peer that ends
 	defer lost(nil)
 	ping, echoes, err := l.endpoints(&w, bare, true, 1)
@@ -414,6 +432,10 @@ func (l *Lab) Trip(ctx context.Context, w Workload, bare bool) (*Run, error) {
 
 // Call runs calls of a gateway.
 func (l *Lab) Call(ctx context.Context, w Workload, bare bool) (*Run, error) {
+	return elsewhere(func() (*Run, error) { return l.call(ctx, w, bare) })
+}
+
+func (l *Lab) call(ctx context.Context, w Workload, bare bool) (*Run, error) {
 	ctx, lost := context.WithCancelCause(ctx) // by a peer that ends
 	defer lost(nil)
 	address, err := l.address(1)

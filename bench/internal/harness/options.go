@@ -15,7 +15,7 @@ type Common struct {
 	Listen        string        `placeholder:"ADDRESS" help:"Be the other host for --connect, until ^C. For networks that you trust."`
 	Count         int64         `default:"1000" help:"Messages that are measured, 1 to 10,000,000."`
 	Warmup        int64         `default:"100" help:"Messages before them, 0 to 10,000,000."`
-	PayloadSize   []int         `default:"${payload}" help:"Bytes of a message, from 8; several with commas."`
+	PayloadSize   []int         `default:"${payload}" help:"Bytes of a message, 8 to 16777216, over udp and multicast to 65507; several with commas."`
 	PeriodUS      int64         `name:"period-us" default:"1000" help:"Microseconds between two messages, 0 to 60,000,000; 0 is as fast as possible."`
 	Rounds        int           `default:"0" help:"How often everything is measured, 1 to 100; 0 is as often as a minute allows, at most 5."`
 	Timeout       time.Duration `default:"0" help:"How long an answer may take, 1ms to 1m; 0 is 1s, and 50ms with --timeouts."`
@@ -28,9 +28,12 @@ type Common struct {
 	Require       []string      `sep:"none" placeholder:"KARL" help:"Fail unless this holds of each case, as in 'p99 < 200 && dropped == 0'; times in microseconds. May be repeated. --help-require lists what it may read."`
 	HelpRequire   helpRequire   `help:"List the figures for --require."`
 	FailOnWarning bool          `help:"Fail if the report has a warning; notes are none."`
-	NoBare        bool          `help:"Leave out the bare sockets beside."`
+	NoBare        bool          `help:"Leave out the bare sockets beside, and so the ratio: the median of the rounds' mean divided by bare mean."`
 	Wait          time.Duration `default:"0" env:"MADARA_BENCH_WAIT" help:"How long to wait for another benchmark on this host to end, 0 to 1h."`
 }
+
+// maxRounds is how often cases can be measured.
+const maxRounds = 100
 
 // usageError is an error of usage: exit code 2.
 type usageError struct{ error }
@@ -52,9 +55,6 @@ func InRange[T int | int64 | time.Duration](flag string, value, least, most T) e
 func (c *Common) validate(kinds []string) error {
 	if !slices.Contains(kinds, c.Transport) {
 		return Usage("--transport", c.Transport, strings.Join(kinds, ", "))
-	}
-	if c.Connect != "" && c.Listen != "" {
-		return Usage("--listen", c.Listen, "without --connect only")
 	}
 	inside := c.Transport == "inproc"
 	switch c.Topology {
@@ -81,7 +81,7 @@ func (c *Common) validate(kinds []string) error {
 	}
 	for _, err := range []error{
 		InRange("--count", c.Count, 1, MaxCount), InRange("--warmup", c.Warmup, 0, MaxCount),
-		InRange("--period-us", c.PeriodUS, 0, 60_000_000), InRange("--rounds", c.Rounds, 0, 100),
+		InRange("--period-us", c.PeriodUS, 0, 60_000_000), InRange("--rounds", c.Rounds, 0, maxRounds),
 		InRange("--timeout", c.Timeout, time.Millisecond, time.Minute), InRange("--wait", c.Wait, 0, time.Hour),
 	} {
 		if err != nil {
@@ -91,10 +91,35 @@ func (c *Common) validate(kinds []string) error {
 	if len(c.PayloadSize) == 0 {
 		return Usage("--payload-size", "empty", "at least one number")
 	}
+	if err := Distinct("--payload-size", c.PayloadSize); err != nil {
+		return err
+	}
 	for _, size := range c.PayloadSize {
 		if err := Available(c.Transport, size); err != nil {
 			return usageError{err}
 		}
+	}
+	return nil
+}
+
+// Distinct refuses a list that has a number twice: its cases would be one.
+func Distinct(flag string, list []int) error {
+	for i, n := range list {
+		if slices.Contains(list[:i], n) {
+			return Usage(flag, fmt.Sprintf("%d twice", n), "each number once")
+		}
+	}
+	return nil
+}
+
+// validateListen checks the flags of an agent.
+func (c *Common) validateListen(kinds []string) error {
+	between := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return kind == "inproc" || kind == "unix" })
+	if !slices.Contains(between, c.Transport) {
+		return Usage("--transport", c.Transport, strings.Join(between, ", ")+" with --listen")
+	}
+	if c.Connect != "" {
+		return Usage("--listen", c.Listen, "without --connect only")
 	}
 	return nil
 }

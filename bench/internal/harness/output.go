@@ -172,6 +172,9 @@ func (r *Report) markdown(changes []string) string {
 	return b.String()
 }
 
+// ratioRemark says what the ratio is, which is not what is written beside it.
+const ratioRemark = "ratio: the median of the rounds' mean divided by the bare mean of the round; mean: the median of the rounds' means; bare: the mean of all rounds together"
+
 // sentences is the summary.
 func (r *Report) sentences() []string {
 	var list []string
@@ -210,6 +213,9 @@ func (r *Report) sentences() []string {
 			list = append(list, fmt.Sprintf("%s: bulk %.0f MiB/s (%.2f of alone), longest gap %.1f ms, %d inversions, high mean %.2f of one FIFO connection, p50 %.1f and p99 %.1f times idle",
 				c.Case, b.MiB, b.Share, b.Longest/1000, b.Inversions, b.FifoRatio, b.IdleP50Ratio, b.IdleP99Ratio))
 		}
+	}
+	if slices.ContainsFunc(r.Results, func(c *Cell) bool { return c.Ratio > 0 && len(c.Rounds) > 1 }) {
+		list = append(list, ratioRemark)
 	}
 	return list
 }

@@ -29,7 +29,8 @@ import (
 //	clock {"address"}   clock, and then the time for each eight bytes on a connection to there
 //	stop              result Result; the peer ends
 //
-// A peer that cannot go on says failed {"message"}. The lines are all there is,
+// A peer that cannot go on says failed {"message", "taken"}, the latter if its
+// address was. The lines are all there is,
 // so that an end may be written in any language.
 
 // peerVariable tells a process that it is a peer.
@@ -144,7 +145,7 @@ func runPeer(in io.Reader, out io.Writer, clocks func(name string) Clock) {
 		word, arguments, _ := strings.Cut(strings.TrimSpace(line), " ")
 		again, err := p.do(word, []byte(arguments))
 		if err != nil {
-			p.say("failed", map[string]string{"message": err.Error()})
+			p.say("failed", failureOf(err))
 			return
 		}
 		if !again {
@@ -366,14 +367,14 @@ func (p *peer) run(plan Plan) {
 	case rolePing:
 		s, err := p.pingAll(plan)
 		if err != nil {
-			p.say("failed", map[string]string{"message": err.Error()})
+			p.say("failed", failureOf(err))
 			return
 		}
 		p.done(s)
 	case roleCall:
 		s, err := p.control.callAll(p.stopped, plan)
 		if err != nil {
-			p.say("failed", map[string]string{"message": err.Error()})
+			p.say("failed", failureOf(err))
 			return
 		}
 		p.done(s)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -174,9 +175,25 @@ func (r *process) say(word string, v any) error {
 	return nil
 }
 
+// failure is what a peer says that cannot go on.
+type failure struct {
+	Message string `json:"message"`
+	Taken   bool   `json:"taken,omitempty"` // the address is in use: another one may do
+}
+
+func failureOf(err error) failure {
+	return failure{err.Error(), errors.Is(err, syscall.EADDRINUSE)}
+}
+
+// errTaken is that somebody else got an address that had been free.
+var errTaken = errors.New("the address was taken meanwhile")
+
 func (r *process) failed(text json.RawMessage) error {
-	var f struct{ Message string }
+	var f failure
 	json.Unmarshal(text, &f) // without one the message is empty
+	if f.Taken {
+		return fmt.Errorf("%s: %s: %w", r.name, f.Message, errTaken)
+	}
 	return fmt.Errorf("%s: %s", r.name, f.Message)
 }
 
@@ -275,7 +292,7 @@ func Agent(ctx context.Context, address string, log io.Writer) error {
 				}
 			}
 			if p.fate != nil {
-				text, _ := json.Marshal(map[string]string{"message": p.fate.Error()}) // a map of strings can be written
+				text, _ := json.Marshal(failureOf(p.fate)) // which can be written
 				fmt.Fprintf(conn, "failed %s\n", text)
 			}
 		}()

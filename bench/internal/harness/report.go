@@ -83,6 +83,7 @@ type Cell struct {
 	Payload     int     `json:"payload_size"`
 	Reply       int     `json:"reply_size,omitempty"`
 	Subscribers int     `json:"subscribers,omitempty"`
+	Processes   int     `json:"processes,omitempty"` // of the subscribers
 	Unit        string  `json:"unit"`
 	Mean        float64 `json:"mean"`   // median of the rounds' means
 	Spread      float64 `json:"spread"` // largest less smallest mean, in parts of the median
@@ -151,7 +152,7 @@ type Subscriber struct {
 }
 
 func newCell(name string, w *Workload) *Cell {
-	c := &Cell{Case: name, Payload: w.Payload, Reply: w.Reply, Subscribers: w.Subscribers, Unit: "us", Kinds: map[string]int64{}, Drops: map[string]uint64{}, period: w.Period.Nanoseconds(), first: w.Warmup, count: w.Count, withBulk: w.Call.Bulk > 0}
+	c := &Cell{Case: name, Payload: w.Payload, Reply: w.Reply, Subscribers: w.Subscribers, Processes: w.Processes, Unit: "us", Kinds: map[string]int64{}, Drops: map[string]uint64{}, period: w.Period.Nanoseconds(), first: w.Warmup, count: w.Count, withBulk: w.Call.Bulk > 0}
 	for _, d := range []**Distribution{&c.pooled, &c.schedule, &c.cost, &c.lag, &c.penalised, &c.skew, &c.bare, &c.floor} {
 		*d = NewDistribution()
 	}

@@ -58,7 +58,7 @@ func Main(t *Track, args []string, stdout, stderr io.Writer) int {
 func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	helped := false
 	parser, err := kong.New(t.CLI, kong.Name(t.Name), kong.Description(t.Description), kong.Writers(stdout, stderr),
-		kong.Exit(func(int) { helped = true }), kong.UsageOnError(), kong.Vars{"transport": t.Transport, "payload": t.Payload})
+		kong.Exit(func(int) { helped = true }), kong.UsageOnError(), numbers(), kong.Vars{"transport": t.Transport, "payload": t.Payload})
 	if err == nil {
 		_, err = parser.Parse(args)
 	}
@@ -72,10 +72,16 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 		}
 		return exitCannotRun
 	}
+	if usage := (usageError{}); errors.As(err, &usage) {
+		return fail(usage) // without what the parser says before it
+	}
 	if err != nil {
 		return fail(usageError{err})
 	}
 	if t.Common.Listen != "" {
+		if err := t.Common.validateListen(t.Kinds); err != nil {
+			return fail(err)
+		}
 		if err := Agent(ctx, t.Common.Listen, stderr); err != nil {
 			return fail(err)
 		}
@@ -98,6 +104,9 @@ func (t *Track) run(ctx context.Context, args []string, stdout, stderr io.Writer
 	if t.Common.Compare != "" {
 		if old, err = ReadReport(t.Common.Compare); err != nil {
 			return fail(usageError{err})
+		}
+		if old.Track != t.Name || old.Mode != t.Mode() {
+			return fail(Usage("--compare", fmt.Sprintf("%s of %s %s", t.Common.Compare, old.Track, old.Mode), "a file of "+t.Name+" "+t.Mode()))
 		}
 	}
 	if err := t.Common.writable(); err != nil {
@@ -295,9 +304,12 @@ func (r *Report) finish(judges []*judge, old *Report, failOnWarning bool) []stri
 	r.Resources["max_rss_bytes"], r.Resources["max_gc_pause_us"], r.Resources["max_cpu_percent"] = total.MaxRSS, total.MaxPause, cpu
 	var changes []string
 	if old != nil {
-		var slower int
-		if changes, slower = compare(old, r); slower > 0 {
-			r.Warnings = append(r.Warnings, Warning{Code: codeSlower, Severity: severityWarning, Message: fmt.Sprintf("%d figures are worse than before", slower)})
+		c := compare(old, r)
+		if changes = c.table; c.worse > 0 {
+			r.Warnings = append(r.Warnings, Warning{Code: codeSlower, Severity: severityWarning, Message: fmt.Sprintf("%d figures are worse than before", c.worse)})
+		}
+		if c.judged == 0 {
+			r.Warnings = append(r.Warnings, Warning{Code: codeNotCompared, Severity: severityWarning, Message: "nothing could be judged against the older file"})
 		}
 	}
 	if r.Warnings == nil {

@@ -28,6 +28,7 @@ const (
 	codeVersion       = "version_mismatch"
 	codeCrossLanguage = "cross_language_not_tested"
 	codeSlower        = "slower" // than before, with --compare
+	codeNotCompared   = "not_compared"
 )
 
 // Severities of warnings: a note tells how far a figure goes, a warning fails a

@@ -27,10 +27,10 @@ type cli struct {
 	harness.Common `embed:""`
 	Mode           string `default:"latency" help:"latency, or throughput: the largest rate without failures and with p99 below --limit-us, and what goes through as fast as possible."`
 	LimitUS        int64  `name:"limit-us" default:"1000" help:"Microseconds that p99 from the time due may take with --mode throughput, 1 to 60,000,000."`
-	ReplySize      int    `default:"0" help:"Bytes of an answer, from 8; 0 is as many as the request has."`
+	ReplySize      int    `default:"0" help:"Bytes of an answer, 8 to 16777216; 0 is as many as the request has."`
 	MaxInFlight    int    `default:"1" help:"Calls at the same time, 1 to 1024: a late answer does not delay the calls after it, up to so many."`
 	Timeouts       bool   `help:"See how callers of gateways that do not answer, answer late, die and restart are told."`
-	TimeoutCalls   int    `default:"10000" help:"Calls of each kind that are to time out, 1 to 1,000,000."`
+	TimeoutCalls   int    `default:"0" help:"Calls of each kind that are to time out with --timeouts, 1 to 1,000,000; 0 is 10,000."`
 }
 
 func main() {
@@ -46,6 +46,9 @@ func track() *harness.Track {
 		Prepare: func() {
 			if c.Timeouts && c.Timeout == 0 {
 				c.Timeout = 50 * time.Millisecond
+			}
+			if c.Timeouts && c.TimeoutCalls == 0 {
+				c.TimeoutCalls = 10_000
 			}
 		},
 	}
@@ -79,7 +82,10 @@ func (c *cli) validate() error {
 	if c.Timeouts && c.Samples != "" {
 		return harness.Usage("--samples", c.Samples, "without --timeouts, which measures no latencies")
 	}
-	if err := harness.InRange("--timeout-calls", c.TimeoutCalls, 1, 1_000_000); err != nil {
+	if !c.Timeouts && c.TimeoutCalls != 0 {
+		return harness.Usage("--timeout-calls", c.TimeoutCalls, "with --timeouts only")
+	}
+	if err := harness.InRange("--timeout-calls", c.TimeoutCalls, 0, 1_000_000); err != nil {
 		return err
 	}
 	return harness.InRange("--max-in-flight", c.MaxInFlight, 1, 1024)

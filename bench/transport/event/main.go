@@ -84,6 +84,12 @@ func (c *cli) validate() error {
 	if c.Transport == "inproc" && c.Processes > 1 {
 		return harness.Usage("--processes", c.Processes, "1 over inproc, which is one process")
 	}
+	if err := harness.Distinct("--subscribers", c.Subscribers); err != nil {
+		return err
+	}
+	if most := slices.Max(c.Subscribers); c.Processes > most && most > 0 {
+		return harness.Usage("--processes", c.Processes, fmt.Sprintf("at most %d, as many as --subscribers", most))
+	}
 	for _, n := range c.Subscribers {
 		if err := harness.InRange("--subscribers", n, 1, maxSubscribers); err != nil {
 			return err
