@@ -15,13 +15,15 @@ const patience = 50 * time.Millisecond
 const atOnce = 5 * time.Microsecond
 
 // Reader reads from a connection or socket, message after message, and runs the
-// handler of a message's only subscription, or of a request, itself. That saves waking a goroutine,
-// and with it a thread, for each message: at 1 kHz, with sixteen processes on two
-// processors, a message took 1.5 times as long as over a bare socket with it and
-// takes 1.1 to 1.2 times as long without. A handler that is not back after
-// patience loses the reading to another goroutine and goes on alone, so that it
-// holds up other subscriptions of the connection no longer; and one that was
-// not quick is run on the goroutine of its subscription for a while.
+// handler of a message's only subscription, or of a request, itself. That saves
+// waking a goroutine, and with it a thread, for each message: at 1 kHz, with
+// sixteen processes on two processors, a message took 1.5 times as long as over a
+// bare socket, and takes 1.1 to 1.2 times as long so.
+//
+// A handler that is not back after patience loses the reading to another
+// goroutine and goes on alone, so that it holds up others of the connection no
+// longer. One that was not quick, and what comes while more is there to be read,
+// is left to goroutines of the subscription for a while.
 type Reader struct {
 	step  func(*Reader) error
 	done  chan error
